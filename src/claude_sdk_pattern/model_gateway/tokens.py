@@ -1,0 +1,44 @@
+"""Tokens with which an agent process proves to the gateway which process it is.
+
+A token is worth a model request for one session and nothing else, and it dies with its process. Tokens live in
+memory: agent processes do not outlive the server that started them.
+"""
+
+import secrets
+from dataclasses import dataclass
+from hashlib import sha256
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentCredential:
+    """What the gateway knows of one agent process. ``session_id`` is None while the process waits in the pool."""
+
+    process_id: str
+    session_id: str | None = None
+
+
+class AgentTokens:
+    """The tokens that are valid now."""
+
+    def __init__(self) -> None:
+        # Keyed by hash, so that a dump of the server's memory structures does not hold usable tokens.
+        self._credentials: dict[bytes, AgentCredential] = {}
+
+    def issue(self, process_id: str) -> tuple[str, AgentCredential]:
+        """Return a new token and its credential, which the caller binds to a session when the process gets one."""
+        token = f"csp-{secrets.token_urlsafe(32)}"
+        credential = AgentCredential(process_id=process_id)
+        self._credentials[_digest(token)] = credential
+        return token, credential
+
+    def check(self, token: str) -> AgentCredential | None:
+        """Return the credential of a valid token, else None."""
+        return self._credentials.get(_digest(token))
+
+    def revoke(self, token: str) -> None:
+        """Make a token worthless; unknown tokens are ignored."""
+        self._credentials.pop(_digest(token), None)
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode()).digest()
