@@ -1,0 +1,14 @@
+import "./styles.css";
+
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+
+import { App } from "@/app/app";
+
+const root = document.getElementById("root");
+if (!root) throw new Error("The page has no #root element.");
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

@@ -1,0 +1,38 @@
+import { fileURLToPath } from "node:url";
+
+import tailwindcss from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+const backend = "http://127.0.0.1:8000";
+
+export default defineConfig({
+  base: "/",
+  plugins: [react(), tailwindcss()],
+  resolve: {
+    alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) },
+  },
+  server: {
+    host: "127.0.0.1",
+    port: 5173,
+    proxy: {
+      "/api": backend,
+      "/ws": { target: backend, ws: true },
+    },
+  },
+  build: {
+    outDir: "../src/claude_sdk_pattern/web",
+    emptyOutDir: true,
+    target: "es2023",
+    // The content security policy forbids data: fonts and inline scripts, so nothing may be inlined.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    manifest: "manifest.json",
+  },
+  test: {
+    environment: "happy-dom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    setupFiles: ["src/test-setup.ts"],
+    restoreMocks: true,
+  },
+});
