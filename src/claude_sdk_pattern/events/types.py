@@ -204,7 +204,8 @@ ResultSubtype = Literal["success", "interrupted", "timeout", "error_max_turns", 
 class Result(Event):
     """The end of a turn; every accepted turn has exactly one.
 
-    ``cost_usd`` is what this turn cost, ``usage`` the provider's token counts for it.
+    ``cost_usd`` is what this turn cost, ``usage`` the provider's token counts for it. ``checkpoint`` names the last
+    entry of the agent's own transcript that belongs to the turn; a fork at this event begins from there.
     """
 
     type: Literal["result"] = "result"
@@ -216,6 +217,7 @@ class Result(Event):
     num_turns: int = 0
     structured_output: JsonValue = None
     error: str | None = None
+    checkpoint: str | None = None
 
 
 class Error(Event):

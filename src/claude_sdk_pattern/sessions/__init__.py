@@ -1,0 +1,1 @@
+"""Sessions: durable conversations and the agent processes that answer in them."""

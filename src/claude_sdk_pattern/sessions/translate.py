@@ -1,0 +1,386 @@
+"""Translation of SDK messages into events: a pure function of what was said so far and what is said now.
+
+The CLI streams a content block as deltas and then repeats the whole block in an ``AssistantMessage``. Both get the
+same ``block_id``, made from the turn's id and a counter, because the ids of the Messages API are absent in some
+paths and repeat in others. A block that the CLI begins and then starts over (a retried request) is withdrawn by an
+empty ``text`` or ``thinking`` event, so that whoever shows deltas ends with what was finally said.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, assert_never
+
+from claude_agent_sdk import (
+    AssistantMessage,
+    ConversationResetMessage,
+    Message,
+    RateLimitEvent,
+    ResultMessage,
+    ServerToolResultBlock,
+    ServerToolUseBlock,
+    StreamEvent,
+    SystemMessage,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from claude_agent_sdk.types import ContentBlock
+
+from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.events.types import Event, JsonObject
+
+# System messages that say nothing a reader of the conversation needs; everything else unknown is kept.
+_SILENT_SYSTEM_SUBTYPES = frozenset(
+    {
+        "init",
+        "hook_started",
+        "hook_response",
+        "session_state_changed",
+        "status",
+        "task_progress",
+        "task_started",
+        "task_updated",
+        "thinking_tokens",
+    }
+)
+
+# The tools that start a subagent; the CLI renamed the first to the second and accepts both.
+_SUBAGENT_TOOLS = frozenset({"Task", "Agent"})
+
+type StreamKind = Literal["text", "thinking"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownMessage:
+    """A message that the installed SDK has no class for, as the CLI sent it."""
+
+    kind: str
+    data: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenBlock:
+    """A block whose deltas are being shown and whose whole has not come yet."""
+
+    block_id: str
+    kind: StreamKind | Literal["tool_input"]
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenTool:
+    """A tool call that has no result yet. ``started_ms`` is on the caller's monotonic clock."""
+
+    name: str
+    input: JsonObject
+    started_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationState:
+    """What the translation of one turn has to remember; a new turn begins with :meth:`for_turn`.
+
+    ``cost_so_far_usd`` spans turns: the CLI reports what its process has cost in total.
+    """
+
+    turn_id: str = ""
+    status: events.StatusName | None = None
+    next_block: int = 0
+    # Per parent tool call (None: the main conversation): the blocks of the message being streamed, by their index
+    # in it. Subagents stream concurrently with each other.
+    streams: dict[str | None, dict[int, _OpenBlock]] = field(default_factory=dict[str | None, dict[int, _OpenBlock]])
+    tools: dict[str, _OpenTool] = field(default_factory=dict[str, _OpenTool])
+    cost_so_far_usd: float = 0.0
+    checkpoint: str | None = None
+
+    def for_turn(self, turn_id: str) -> "TranslationState":
+        """Return the state in which the turn ``turn_id`` begins."""
+        return TranslationState(turn_id=turn_id, cost_so_far_usd=self.cost_so_far_usd)
+
+
+type Translation = tuple[TranslationState, list[Event]]
+
+
+def translate(state: TranslationState, message: Message | UnknownMessage, *, now_ms: int) -> Translation:
+    """Return the state after ``message`` and the events it amounts to, in order.
+
+    Args:
+        state: what earlier messages of the turn left.
+        message: what the SDK's reader yielded.
+        now_ms: a monotonic clock, from which the duration of tool calls is told.
+    """
+    match message:
+        case StreamEvent():
+            return _stream_event(state, message)
+        case AssistantMessage():
+            return _assistant(state, message, now_ms)
+        case UserMessage():
+            return _user(state, message, now_ms)
+        case ResultMessage():
+            return _result(state, message)
+        case SystemMessage():
+            return _system(state, message)
+        case RateLimitEvent():
+            return _rate_limit(state, message)
+        case ConversationResetMessage():
+            # The CLI starts counting anew with its emptied conversation.
+            return replace(state, cost_so_far_usd=0.0), []
+        case UnknownMessage():
+            return state, [events.SdkMessage(kind=message.kind, data=message.data)]
+        case _:
+            assert_never(message)
+
+
+def _with_status(state: TranslationState, status: events.StatusName, found: list[Event]) -> Translation:
+    """Prepend a status event to ``found`` if the status is a new one."""
+    if state.status == status:
+        return state, found
+    return replace(state, status=status), [events.Status(status=status), *found]
+
+
+# --- streams ---------------------------------------------------------------------------------------------------
+
+
+def _stream_event(state: TranslationState, message: StreamEvent) -> Translation:
+    event, parent = message.event, message.parent_tool_use_id
+    match event.get("type"):
+        case "message_start":
+            return _stream_started(state, parent)
+        case "content_block_start":
+            return _block_started(state, parent, event)
+        case "content_block_delta":
+            return _block_delta(state, parent, event)
+        case _:
+            # Stops, pings and message totals: the complete block and the result carry all that matters of them.
+            return state, []
+
+
+def _stream_started(state: TranslationState, parent: str | None) -> Translation:
+    """Begin a message; blocks of the one before it that were never completed are withdrawn."""
+    abandoned = state.streams.get(parent, {}).values()
+    return replace(state, streams={**state.streams, parent: {}}), _withdrawn(list(abandoned))
+
+
+def _withdrawn(blocks: list[_OpenBlock]) -> list[Event]:
+    """Return the events that take back blocks; a tool call that was never completed has nothing to take back."""
+    found: list[Event] = []
+    for block in blocks:
+        if block.kind == "text":
+            found.append(events.Text(block_id=block.block_id, content=""))
+        elif block.kind == "thinking":
+            found.append(events.Thinking(block_id=block.block_id, content=""))
+    return found
+
+
+def _block_started(state: TranslationState, parent: str | None, event: JsonObject) -> Translation:
+    block: JsonObject = event["content_block"]
+    match block.get("type"):
+        case "text":
+            opened, number = _OpenBlock(f"{state.turn_id}.{state.next_block}", "text"), 1
+        case "thinking":
+            opened, number = _OpenBlock(f"{state.turn_id}.{state.next_block}", "thinking"), 1
+        case "tool_use":
+            opened, number = _OpenBlock(str(block["id"]), "tool_input"), 0
+        case _:
+            return state, []
+    stream = {**state.streams.get(parent, {}), int(event["index"]): opened}
+    state = replace(state, streams={**state.streams, parent: stream}, next_block=state.next_block + number)
+    if parent is not None or opened.kind == "tool_input":
+        return state, []
+    return _with_status(state, "responding" if opened.kind == "text" else "thinking", [])
+
+
+_DELTA_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+
+
+def _block_delta(state: TranslationState, parent: str | None, event: JsonObject) -> Translation:
+    block = state.streams.get(parent, {}).get(int(event["index"]))
+    delta: JsonObject = event["delta"]
+    name = _DELTA_FIELDS.get(str(delta.get("type")))
+    # A signature is not text, and an empty piece is nothing to show.
+    if block is None or name is None or not delta.get(name):
+        return state, []
+    return state, [events.StreamEvent(block_id=block.block_id, kind=block.kind, delta=delta[name])]
+
+
+# --- complete messages -----------------------------------------------------------------------------------------
+
+
+def _assistant(state: TranslationState, message: AssistantMessage, now_ms: int) -> Translation:
+    found: list[Event] = []
+    parent = message.parent_tool_use_id
+    if parent is None and message.uuid is not None:
+        state = replace(state, checkpoint=message.uuid)
+    for block in message.content:
+        state, more = _complete_block(state, parent, block, now_ms)
+        found += more
+    return state, found
+
+
+def _complete_block(state: TranslationState, parent: str | None, block: ContentBlock, now_ms: int) -> Translation:
+    match block:
+        case TextBlock():
+            state, block_id = _close_block(state, parent, "text")
+            return state, [events.Text(block_id=block_id, content=block.text, parent_tool_use_id=parent)]
+        case ThinkingBlock():
+            state, block_id = _close_block(state, parent, "thinking")
+            return state, [events.Thinking(block_id=block_id, content=block.thinking, parent_tool_use_id=parent)]
+        case ToolUseBlock() | ServerToolUseBlock():
+            return _tool_called(state, parent, block, now_ms)
+        case ToolResultBlock():
+            return _tool_answered(state, block, now_ms)
+        case ServerToolResultBlock():
+            answered = ToolResultBlock(tool_use_id=block.tool_use_id, content=[block.content])
+            return _tool_answered(state, answered, now_ms)
+        case _:
+            assert_never(block)
+
+
+def _close_block(state: TranslationState, parent: str | None, kind: StreamKind) -> tuple[TranslationState, str]:
+    """Return the id under which the deltas of this block were shown, or a new one if there were none."""
+    stream = state.streams.get(parent, {})
+    for index in sorted(stream):
+        if stream[index].kind == kind:
+            rest = {i: block for i, block in stream.items() if i != index}
+            return replace(state, streams={**state.streams, parent: rest}), stream[index].block_id
+    return replace(state, next_block=state.next_block + 1), f"{state.turn_id}.{state.next_block}"
+
+
+def _tool_called(
+    state: TranslationState, parent: str | None, block: ToolUseBlock | ServerToolUseBlock, now_ms: int
+) -> Translation:
+    stream = {i: b for i, b in state.streams.get(parent, {}).items() if b.block_id != block.id}
+    tool = _OpenTool(name=block.name, input=block.input, started_ms=now_ms)
+    state = replace(state, streams={**state.streams, parent: stream}, tools={**state.tools, block.id: tool})
+    found: list[Event] = [
+        events.ToolUse(tool_use_id=block.id, tool=block.name, input=block.input, parent_tool_use_id=parent)
+    ]
+    if block.name in _SUBAGENT_TOOLS:
+        agent_type, description = _subagent(tool)
+        found.append(events.AgentStart(agent_id=block.id, agent_type=agent_type, description=description))
+    return _with_status(state, "executing_tool", found) if parent is None else (state, found)
+
+
+def _subagent(tool: _OpenTool) -> tuple[str, str]:
+    return str(tool.input.get("subagent_type", "general-purpose")), str(tool.input.get("description", ""))
+
+
+def _user(state: TranslationState, message: UserMessage, now_ms: int) -> Translation:
+    """Translate the results of tools; the CLI's other messages in the user's name are its own affair."""
+    if isinstance(message.content, str):
+        return state, []
+    found: list[Event] = []
+    for block in message.content:
+        if isinstance(block, ToolResultBlock):
+            state, more = _tool_answered(state, block, now_ms)
+            found += more
+    if found and message.parent_tool_use_id is None and not state.tools:
+        state, status = _with_status(state, "thinking", [])
+        found += status
+    return state, found
+
+
+def _tool_answered(state: TranslationState, block: ToolResultBlock, now_ms: int) -> Translation:
+    tool = state.tools.get(block.tool_use_id)
+    rest = {key: value for key, value in state.tools.items() if key != block.tool_use_id}
+    found: list[Event] = [
+        events.ToolResult(
+            tool_use_id=block.tool_use_id,
+            content=block.content if block.content is not None else "",
+            is_error=bool(block.is_error),
+            duration_ms=None if tool is None else max(0, now_ms - tool.started_ms),
+        )
+    ]
+    if tool is not None and tool.name in _SUBAGENT_TOOLS:
+        agent_type, description = _subagent(tool)
+        found.append(events.AgentStop(agent_id=block.tool_use_id, agent_type=agent_type, description=description))
+    return replace(state, tools=rest), found
+
+
+# --- the end of a turn -----------------------------------------------------------------------------------------
+
+
+def _result(state: TranslationState, message: ResultMessage) -> Translation:
+    total = message.total_cost_usd or state.cost_so_far_usd
+    subtype = _result_subtype(message)
+    failed = subtype not in ("success", "interrupted")
+    found = _withdrawn([block for stream in state.streams.values() for block in stream.values()])
+    if failed:
+        found += _api_error(message)
+    found.append(
+        events.Result(
+            subtype=subtype,
+            is_error=failed,
+            # A process that resumed a conversation counts from zero again, hence never below zero.
+            cost_usd=max(0.0, total - state.cost_so_far_usd),
+            usage=message.usage or {},
+            duration_ms=message.duration_ms,
+            num_turns=message.num_turns,
+            structured_output=message.structured_output,
+            error=_error_text(message) if failed else None,
+            checkpoint=state.checkpoint,
+        )
+    )
+    return replace(state, streams={}, tools={}, status=None, cost_so_far_usd=total), found
+
+
+def _result_subtype(message: ResultMessage) -> events.ResultSubtype:
+    # `is_error` before `subtype`: an API failure that outlasted its retries comes as subtype "success".
+    if (message.terminal_reason or "").startswith("aborted"):
+        return "interrupted"
+    match message.subtype:
+        case "error_max_turns":
+            return "error_max_turns"
+        case "error_max_budget_usd":
+            return "error_max_budget"
+        case "success" if not message.is_error:
+            return "success"
+        case _:
+            return "error"
+
+
+def _error_text(message: ResultMessage) -> str:
+    return message.result or "; ".join(message.errors or []) or message.subtype
+
+
+def _api_error(message: ResultMessage) -> list[Event]:
+    """Return the error event of a turn that the model's side failed, by the HTTP status of its last answer."""
+    status = message.api_error_status
+    if status is None:
+        return []
+    if status == 429:
+        return [events.Error(code="rate_limited", message="The model is rate limiting requests.", recoverable=True)]
+    if status in (401, 403):
+        text = "The AI service is not configured correctly. An administrator has to look at it."
+        return [events.Error(code="api_not_authorized", message=text, recoverable=False)]
+    if status >= 500:
+        text = "The AI service is overloaded or failing."
+        return [events.Error(code="api_unavailable", message=text, recoverable=True)]
+    return [events.Error(code="api_request_refused", message="The AI service refused the request.", recoverable=True)]
+
+
+def _system(state: TranslationState, message: SystemMessage) -> Translation:
+    if message.subtype == "api_retry":
+        status = events.Status(
+            status="retrying",
+            attempt=_int(message.data, "attempt"),
+            max_attempts=_int(message.data, "max_retries"),
+            delay_ms=_int(message.data, "retry_delay_ms"),
+        )
+        return replace(state, status="retrying"), [status]
+    if message.subtype in _SILENT_SYSTEM_SUBTYPES:
+        return state, []
+    return state, [events.SdkMessage(kind=f"system/{message.subtype}", data=message.data)]
+
+
+def _int(data: dict[str, Any], name: str) -> int | None:
+    value = data.get(name)
+    return int(value) if isinstance(value, int | float) else None
+
+
+def _rate_limit(state: TranslationState, message: RateLimitEvent) -> Translation:
+    if message.rate_limit_info.status != "rejected":
+        return state, []
+    return state, [
+        events.Error(code="rate_limited", message="The limit of the AI service is used up.", recoverable=True)
+    ]
