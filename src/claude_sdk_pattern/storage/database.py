@@ -1,0 +1,90 @@
+"""The database as the rooms above see it: an engine, a session factory, and which of the two kinds it is."""
+
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+
+Dialect = Literal["sqlite", "postgresql"]
+
+DRIVERS: dict[Dialect, str] = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg"}
+
+# Longer than any transaction of ours; a writer that waits longer has found one that hangs.
+SQLITE_BUSY_TIMEOUT_MS = 5_000
+
+# FULL flushes the log at each commit, which is what "stored" means here. Group commit makes it cost next to nothing.
+SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA foreign_keys=ON",
+    f"PRAGMA busy_timeout={SQLITE_BUSY_TIMEOUT_MS}",
+)
+
+_WRITING = "sqlite_begin_immediate"
+
+
+class Database:
+    """A connection pool. Open it with ``async with``, or call :meth:`aclose` when done.
+
+    ``engine`` reads; on SQLite a transaction of it takes a lock only when it writes, and must not read first and
+    write then: another writer in between makes that fail at once. ``sessions`` reads and writes: it takes SQLite's
+    write lock when its transaction begins and so waits its turn. On PostgreSQL there is no difference.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url: URL = parse_url(url)
+        self.dialect: Dialect = "sqlite" if self.url.get_backend_name() == "sqlite" else "postgresql"
+        self.engine: AsyncEngine = create_async_engine(self.url, pool_pre_ping=self.dialect == "postgresql")
+        if self.dialect == "sqlite":
+            event.listen(self.engine.sync_engine, "connect", _prepare_sqlite)
+            event.listen(self.engine.sync_engine, "begin", _begin_sqlite)
+        self.sessions: async_sessionmaker[AsyncSession] = async_sessionmaker(
+            self.engine.execution_options(**{_WRITING: True}), expire_on_commit=False
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection. Safe to call twice."""
+        await self.engine.dispose()
+
+
+def parse_url(url: str) -> URL:
+    """Return the URL with the driver this project uses.
+
+    Raises:
+        ValueError: neither SQLite in a file nor PostgreSQL.
+    """
+    parsed = make_url(url)
+    match parsed.get_backend_name():
+        case "sqlite":
+            if parsed.database in {None, "", ":memory:"}:
+                raise ValueError("an SQLite database must be a file: several connections share it")
+            return parsed.set(drivername=DRIVERS["sqlite"])
+        case "postgresql":
+            return parsed.set(drivername=DRIVERS["postgresql"])
+        case other:
+            raise ValueError(f"{other} is not supported: use sqlite or postgresql")
+
+
+def _prepare_sqlite(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
+    # The driver would otherwise begin transactions on its own, late and without the lock.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in SQLITE_PRAGMAS:
+        cursor.execute(pragma)
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    options: dict[str, Any] = dict(connection.get_execution_options())
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITING) else "BEGIN")
