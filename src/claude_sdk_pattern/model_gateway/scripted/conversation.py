@@ -1,0 +1,201 @@
+"""Read where a conversation stands from the request alone.
+
+The scripted model keeps nothing about a conversation: resume, fork and a restart of the server work because the
+messages say everything. A *turn* begins at the last thing a person wrote; the number of model answers since then is the
+number of steps that have been played.
+
+The CLI puts more into ``messages`` than people wrote: entries with the role ``system``, ``<system-reminder>`` blocks
+inside user entries, notes about interruptions, and skill texts. ``_words_of_a_person`` leaves them out.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+type Json = Mapping[str, Any]
+
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_WORKING_DIRECTORY = re.compile(r"[Ww]orking directory: (.+)")
+_NOTES_OF_THE_CLI = (
+    "[Request interrupted by user",
+    "Base directory for this skill:",
+    "<command-message>",
+    "<command-name>",
+    "<local-command-stdout>",
+    "<local-command-caveat>",
+    "[Image: ",
+)
+_NO_PERSON_WROTE = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolResult:
+    """The outcome of one tool call of this turn, in the order of the conversation."""
+
+    tool: str
+    text: str
+    is_error: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """Everything a scenario may know about a request to ``/v1/messages``."""
+
+    model: str
+    prompt: str
+    """The last message a person (or, for a subagent, the calling agent) wrote."""
+
+    earlier_prompts: tuple[str, ...]
+    steps_played: int
+    """Model answers since the prompt; 0 for a fresh message."""
+
+    tool_results: tuple[ToolResult, ...]
+    """Of this turn only."""
+
+    last_round: tuple[ToolResult, ...]
+    """The results that came after the latest model answer."""
+
+    last_answer: str
+    """The model's latest text, of this turn or an earlier one; empty when it has said nothing."""
+
+    message_count: int
+    """Entries of user and assistant in the request; the CLI's own system entries are not counted."""
+
+    working_directory: str
+    """The folder the CLI works in, as its system entry names it; ``.`` when it names none."""
+
+    tools: Mapping[str, Json]
+    """Offered tools by name, each with its input schema."""
+
+    session_id: str
+
+    @property
+    def key(self) -> str:
+        """Identify this point of this conversation, the same for each retry of the same request."""
+        parts = [self.session_id, *self.earlier_prompts, self.prompt, str(self.steps_played)]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def placeholders(self) -> dict[str, str]:
+        """The values of ``templates.CONVERSATION_NAMES``."""
+        earlier = self.earlier_prompts
+        return {
+            "prompt": self.prompt,
+            "model": self.model,
+            "working_directory": self.working_directory,
+            "message_count": str(self.message_count),
+            "turn_number": str(len(earlier) + 1),
+            "first_message": (earlier or (self.prompt,))[0],
+            "previous_message": earlier[-1] if earlier else "",
+            "earlier_messages": "\n".join(f"- {' '.join(text.split())}" for text in earlier),
+            "last_answer": self.last_answer,
+            "last_tool_result": self.tool_results[-1].text if self.tool_results else "",
+            "tool_results": "\n\n".join(f"{result.tool}:\n{result.text}" for result in self.tool_results),
+            "tool_names": ", ".join(result.tool for result in self.tool_results),
+        }
+
+
+def read_conversation(request: Json) -> Conversation:
+    """Derive the conversation from the body of a Messages request. Missing parts read as empty."""
+    entries = _objects(request.get("messages"))
+    names = _tool_names(entries)
+    state = Conversation(
+        model=str(request.get("model") or "unknown"),
+        prompt=_NO_PERSON_WROTE,
+        earlier_prompts=(),
+        steps_played=0,
+        tool_results=(),
+        last_round=(),
+        last_answer="",
+        message_count=sum(entry.get("role") in ("user", "assistant") for entry in entries),
+        working_directory=_working_directory(request, entries),
+        tools={str(tool.get("name")): tool.get("input_schema") or {} for tool in _objects(request.get("tools"))},
+        session_id=str(request.get("metadata")),  # the CLI puts its session id in there; the same for each retry
+    )
+    previous_role = ""
+    for entry in entries:
+        role = entry.get("role")
+        if role == "assistant":
+            state = _answered(state, entry, same_answer=previous_role == "assistant")
+        elif role == "user":
+            for block in _blocks(entry):
+                state = _told(state, block, names)
+        else:
+            continue  # system entries stand between any two others and say nothing about roles
+        previous_role = str(role)
+    return state
+
+
+def _answered(state: Conversation, entry: Json, *, same_answer: bool) -> Conversation:
+    texts = [str(block.get("text", "")) for block in _blocks(entry) if block.get("type") == "text"]
+    return replace(
+        state,
+        steps_played=state.steps_played + (0 if same_answer else 1),
+        last_round=(),
+        last_answer="\n".join(texts) or state.last_answer,
+    )
+
+
+def _told(state: Conversation, block: Json, names: Mapping[str, str]) -> Conversation:
+    if block.get("type") == "tool_result":
+        result = ToolResult(
+            tool=names.get(str(block.get("tool_use_id")), "a tool"),
+            text=_result_text(block),
+            is_error=bool(block.get("is_error")),
+        )
+        return replace(state, tool_results=(*state.tool_results, result), last_round=(*state.last_round, result))
+    words = _words_of_a_person(block)
+    if words is None:
+        return state
+    earlier = state.earlier_prompts if state.prompt == _NO_PERSON_WROTE else (*state.earlier_prompts, state.prompt)
+    return replace(state, prompt=words, earlier_prompts=earlier, steps_played=0, tool_results=(), last_round=())
+
+
+def _words_of_a_person(block: Json) -> str | None:
+    if block.get("type") != "text":
+        return None
+    words = _REMINDER.sub("", str(block.get("text", ""))).strip()
+    if not words or words.startswith(_NOTES_OF_THE_CLI):
+        return None
+    return words
+
+
+def _blocks(entry: Json) -> list[Json]:
+    content = entry.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else _objects(content)
+
+
+def _objects(value: object) -> list[Json]:
+    """The JSON objects of a list; an empty list for anything else."""
+    if not isinstance(value, list):
+        return []
+    items = cast(list[object], value)
+    return [cast(Json, item) for item in items if isinstance(item, Mapping)]
+
+
+def _result_text(block: Json) -> str:
+    texts = [str(part.get("text", "")) for part in _blocks(block) if part.get("type") == "text"]
+    return _REMINDER.sub("", "\n".join(texts)).strip()
+
+
+def _tool_names(entries: list[Json]) -> dict[str, str]:
+    return {
+        str(block.get("id")): str(block.get("name"))
+        for entry in entries
+        if entry.get("role") == "assistant"
+        for block in _blocks(entry)
+        if block.get("type") == "tool_use"
+    }
+
+
+def _working_directory(request: Json, entries: list[Json]) -> str:
+    places: list[Json] = [{"content": request.get("system")}]
+    places += [entry for entry in entries if entry.get("role") == "system"]
+    places += entries[:1]
+    for place in places:
+        for block in _blocks(place):
+            if found := _WORKING_DIRECTORY.search(str(block.get("text", ""))):
+                return found[1].strip()
+    return "."
