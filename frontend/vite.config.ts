@@ -27,7 +27,7 @@ export default defineConfig({
     // The content security policy forbids data: fonts and inline scripts, so nothing may be inlined.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    manifest: "manifest.json",
+    manifest: true,
   },
   test: {
     environment: "happy-dom",

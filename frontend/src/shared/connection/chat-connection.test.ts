@@ -1,0 +1,291 @@
+// The connection's behaviour against a socket that the test drives; state machine, outbox and converter are real.
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+
+import { ChatConnection, type ChatConnectionOptions } from "@/shared/connection/chat-connection";
+import {
+  backOffMs,
+  idleConnection,
+  nextConnection,
+  type ConnectionState,
+} from "@/shared/connection/connection-state";
+import { Outbox } from "@/shared/connection/outbox";
+
+/** The browser's end of a WebSocket, with the server's end in the hands of the test. */
+class TestSocket {
+  static readonly all: TestSocket[] = [];
+  readyState: number = WebSocket.CONNECTING;
+  onmessage: ((event: { data: string }) => void) | null = null;
+  onclose: ((event: { code: number }) => void) | null = null;
+  readonly sent: Record<string, unknown>[] = [];
+
+  constructor(
+    readonly url: string,
+    readonly protocols: string[],
+  ) {
+    TestSocket.all.push(this);
+  }
+  static get last(): TestSocket {
+    const socket = TestSocket.all.at(-1);
+    if (!socket) throw new Error("No socket was opened.");
+    return socket;
+  }
+  send(data: string): void {
+    this.sent.push(JSON.parse(data) as Record<string, unknown>);
+  }
+  close(): void {
+    this.readyState = WebSocket.CLOSED;
+  }
+  say(frame: unknown): void {
+    this.readyState = WebSocket.OPEN;
+    this.onmessage?.({ data: JSON.stringify(frame) });
+  }
+  hello(last_seq = 0, more: object = {}): void {
+    this.say({ type: "hello", session_id: "s1", last_seq, resume: "ok", ...more });
+  }
+  lose(code = 1006): void {
+    this.readyState = WebSocket.CLOSED;
+    this.onclose?.({ code });
+  }
+  get after(): string | null {
+    return new URL(this.url).searchParams.get("after");
+  }
+}
+
+function event(seq: number, payload: object = { type: "status", status: "idle" }) {
+  return { seq, session_id: "s1", turn_id: null, actor: "agent", ts: "2026-01-01T00:00:00Z", ...payload };
+}
+
+function connect(overrides: Partial<ChatConnectionOptions> = {}) {
+  const spies = {
+    onState: vi.fn<ChatConnectionOptions["onState"]>(),
+    onEvents: vi.fn<ChatConnectionOptions["onEvents"]>(),
+    onHello: vi.fn<ChatConnectionOptions["onHello"]>(),
+    onGap: vi.fn<ChatConnectionOptions["onGap"]>(),
+    onCaughtUp: vi.fn<ChatConnectionOptions["onCaughtUp"]>(),
+    onError: vi.fn<ChatConnectionOptions["onError"]>(),
+    getToken: vi.fn<ChatConnectionOptions["getToken"]>().mockResolvedValue("token-1"),
+  };
+  const outbox = new Outbox("s1", () => undefined);
+  const connection = new ChatConnection({
+    sessionId: "s1",
+    after: 0,
+    outbox,
+    openSocket: (url, protocols) => new TestSocket(url, protocols) as unknown as WebSocket,
+    ...spies,
+    ...overrides,
+  });
+  open.push(connection);
+  connection.start();
+  return { connection, outbox, ...spies };
+}
+
+const open: ChatConnection[] = [];
+const tick = () => vi.advanceTimersByTimeAsync(0);
+const lastState = (spy: { mock: { lastCall?: [ConnectionState] | undefined } }) => spy.mock.lastCall?.[0];
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => {
+  for (const connection of open.splice(0)) connection.stop();
+  TestSocket.all.splice(0);
+  vi.useRealTimers();
+});
+
+describe("opening", () => {
+  test("offers the protocol and the token, and names session and cursor in the address", async () => {
+    connect({ after: 12 });
+    await tick();
+    expect(TestSocket.last.protocols).toEqual(["csp.v1", "csp.bearer.token-1"]);
+    expect(TestSocket.last.url).toMatch(/\/ws\/v1\/chat\?session_id=s1&after=12$/);
+  });
+
+  test("counts as open from hello on, not before", async () => {
+    const { onState } = connect();
+    await tick();
+    expect(lastState(onState)?.phase).toBe("connecting");
+    TestSocket.last.hello();
+    expect(lastState(onState)?.phase).toBe("open");
+  });
+});
+
+describe("a lost connection", () => {
+  test("comes back after the back-off and asks for what follows the last event it saw", async () => {
+    const { onState, onCaughtUp } = connect();
+    await tick();
+    TestSocket.last.hello(2);
+    TestSocket.last.say([event(1), event(2)]);
+    TestSocket.last.lose();
+    expect(lastState(onState)).toMatchObject({ phase: "reconnecting", reason: "lost" });
+    await vi.advanceTimersByTimeAsync(500);
+    expect(TestSocket.all).toHaveLength(2);
+    expect(TestSocket.last.after).toBe("2");
+    TestSocket.last.hello(7);
+    TestSocket.last.say([event(4), event(7)]);
+    expect(onCaughtUp).toHaveBeenCalledExactlyOnceWith(2);
+  });
+
+  test("is tried again at once when the browser is online again", async () => {
+    connect();
+    await tick();
+    TestSocket.last.lose();
+    dispatchEvent(new Event("online"));
+    await tick();
+    expect(TestSocket.all).toHaveLength(2);
+  });
+
+  test("is noticed when a ping is not answered", async () => {
+    const { onState } = connect();
+    await tick();
+    TestSocket.last.hello();
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(TestSocket.last.sent).toContainEqual({ type: "ping" });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(lastState(onState)?.phase).toBe("reconnecting");
+  });
+
+  test("is kept when pings are answered", async () => {
+    const { onState } = connect();
+    await tick();
+    TestSocket.last.hello();
+    for (let round = 0; round < 3; round += 1) {
+      await vi.advanceTimersByTimeAsync(20_000);
+      TestSocket.last.say({ type: "pong" });
+    }
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(lastState(onState)?.phase).toBe("open");
+    expect(TestSocket.all).toHaveLength(1);
+  });
+
+  test("that was stopped on purpose does not come back", async () => {
+    const { connection } = connect();
+    await tick();
+    TestSocket.last.hello();
+    connection.stop();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(TestSocket.all).toHaveLength(1);
+  });
+});
+
+describe("messages", () => {
+  test("sent without a connection go out after hello and again after each reconnect until they are echoed", async () => {
+    const { connection, outbox } = connect();
+    const client_id = connection.sendMessage("hi");
+    await tick();
+    TestSocket.last.hello();
+    const frame = { type: "user_message", client_id, text: "hi" };
+    expect(TestSocket.last.sent).toEqual([frame]);
+    TestSocket.last.lose();
+    await vi.advanceTimersByTimeAsync(500);
+    TestSocket.last.hello();
+    expect(TestSocket.last.sent).toEqual([frame]);
+    TestSocket.last.say(event(1, { type: "user_message", client_id, text: "hi" }));
+    expect(outbox.waiting).toEqual([]);
+    TestSocket.last.lose();
+    await vi.advanceTimersByTimeAsync(1_000);
+    TestSocket.last.hello(1);
+    expect(TestSocket.last.sent).toEqual([]);
+  });
+
+  test("that wait survive a reload of the page", () => {
+    const { connection } = connect();
+    connection.sendMessage("do not lose me");
+    expect(new Outbox("s1", () => undefined).waiting).toMatchObject([{ text: "do not lose me" }]);
+  });
+
+  test("that were refused are not sent again", async () => {
+    const { connection, outbox } = connect();
+    connection.sendMessage("too long");
+    outbox.refuse("This message is too long.");
+    await tick();
+    TestSocket.last.hello();
+    expect(TestSocket.last.sent).toEqual([]);
+  });
+});
+
+test("an answer to a permission request is repeated after a reconnect until the tape confirms it", async () => {
+  const { connection } = connect();
+  await tick();
+  TestSocket.last.hello();
+  connection.answer({ request_id: "r1", decision: "allow" });
+  TestSocket.last.lose();
+  await vi.advanceTimersByTimeAsync(500);
+  TestSocket.last.hello();
+  expect(TestSocket.last.sent).toEqual([
+    { type: "permission_response", request_id: "r1", decision: "allow" },
+  ]);
+  TestSocket.last.say(
+    event(1, { type: "permission_resolved", request_id: "r1", decision: "allow", by: "u" }),
+  );
+  TestSocket.last.lose();
+  await vi.advanceTimersByTimeAsync(1_000);
+  TestSocket.last.hello();
+  expect(TestSocket.last.sent).toEqual([]);
+});
+
+test("a gap forgets the session before the events of the other tape arrive", async () => {
+  const order: string[] = [];
+  connect({
+    after: 99,
+    onGap: () => order.push("gap"),
+    onEvents: (events) => order.push(...events.map((entry) => `event ${entry.seq}`)),
+  });
+  await tick();
+  TestSocket.last.hello(2, { resume: "gap", from_seq: 1 });
+  TestSocket.last.say([event(1), event(2)]);
+  TestSocket.last.lose();
+  await vi.advanceTimersByTimeAsync(500);
+  expect(order).toEqual(["gap", "event 1", "event 2"]);
+  expect(TestSocket.last.after).toBe("2");
+});
+
+describe("close codes", () => {
+  test("4401 fetches a fresh token once, then gives up until somebody signs in", async () => {
+    const { onState, getToken } = connect();
+    await tick();
+    TestSocket.last.lose(4401);
+    await tick();
+    expect(getToken.mock.calls).toEqual([[false], [true]]);
+    TestSocket.last.lose(4401);
+    expect(lastState(onState)).toMatchObject({ phase: "closed", reason: "signed_out" });
+  });
+
+  test.each([
+    [4403, "forbidden"],
+    [4404, "not_found"],
+    [4409, "replaced"],
+  ])("%i is final and says %s", async (code, reason) => {
+    const { onState } = connect();
+    await tick();
+    TestSocket.last.lose(code);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(lastState(onState)).toMatchObject({ phase: "closed", reason });
+    expect(TestSocket.all).toHaveLength(1);
+  });
+
+  test.each([
+    [1012, "restarting"],
+    [4408, "too_slow"],
+    [4429, "too_many"],
+  ])("%i reconnects and says %s", async (code, reason) => {
+    const { onState } = connect();
+    await tick();
+    TestSocket.last.lose(code);
+    expect(lastState(onState)).toMatchObject({ phase: "reconnecting", reason });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(TestSocket.all).toHaveLength(2);
+  });
+
+  test("a refused token after a long outage still gets its fresh token", () => {
+    let state: ConnectionState = nextConnection(idleConnection, { type: "start" })[0];
+    for (let n = 0; n < 8; n += 1)
+      [state] = nextConnection(state, { type: "closed", code: 1006, jitter: 0.5 });
+    const [, effect] = nextConnection(state, { type: "closed", code: 4401, jitter: 0.5 });
+    expect(effect).toEqual({ type: "connect", hasFreshToken: true });
+  });
+});
+
+test("the back-off doubles from half a second to ten seconds", () => {
+  expect([0, 1, 2, 3, 4, 5, 20].map((attempt) => backOffMs(attempt, 1))).toEqual([
+    500, 1000, 2000, 4000, 8000, 10_000, 10_000,
+  ]);
+  expect(backOffMs(3, 0)).toBe(2000);
+});

@@ -1,0 +1,85 @@
+export type OutgoingMessage = {
+  readonly clientId: string;
+  readonly text: string;
+  /** The server's words when it refused the message; null while it may still be accepted. */
+  readonly refusal: string | null;
+};
+
+/**
+ * Messages of one session that the tape has not echoed yet. They survive a lost connection and a reload of the tab;
+ * sending one twice is harmless because the server runs each `clientId` once.
+ */
+export class Outbox {
+  readonly #storage: Storage;
+  readonly #storageKey: string;
+  readonly #onChange: (messages: readonly OutgoingMessage[]) => void;
+  #messages: readonly OutgoingMessage[];
+
+  constructor(
+    sessionId: string,
+    onChange: (messages: readonly OutgoingMessage[]) => void,
+    storage: Storage = sessionStorage,
+  ) {
+    this.#storageKey = `csp.outbox.${sessionId}`;
+    this.#storage = storage;
+    this.#onChange = onChange;
+    this.#messages = this.#load();
+    onChange(this.#messages);
+  }
+
+  get waiting(): readonly OutgoingMessage[] {
+    return this.#messages.filter((message) => message.refusal === null);
+  }
+
+  add(text: string): OutgoingMessage {
+    const message = { clientId: newClientId(), text, refusal: null };
+    this.#set([...this.#messages, message]);
+    return message;
+  }
+
+  /** The tape has it, or the person gave it up. */
+  remove(clientId: string): void {
+    if (!this.#messages.some((message) => message.clientId === clientId)) return;
+    this.#set(this.#messages.filter((message) => message.clientId !== clientId));
+  }
+
+  /** Marks one message as refused; without an id the oldest that waits, as the server answers in order. */
+  refuse(refusal: string, clientId = this.waiting[0]?.clientId): void {
+    this.#set(
+      this.#messages.map((message) => (message.clientId === clientId ? { ...message, refusal } : message)),
+    );
+  }
+
+  #set(messages: readonly OutgoingMessage[]): void {
+    this.#messages = messages;
+    try {
+      if (messages.length === 0) this.#storage.removeItem(this.#storageKey);
+      else this.#storage.setItem(this.#storageKey, JSON.stringify(messages));
+    } catch {
+      // Storage full or forbidden: the messages live as long as the page.
+    }
+    this.#onChange(messages);
+  }
+
+  #load(): readonly OutgoingMessage[] {
+    try {
+      const stored: unknown = JSON.parse(this.#storage.getItem(this.#storageKey) ?? "[]");
+      return Array.isArray(stored) ? stored.filter(isOutgoingMessage) : [];
+    } catch {
+      return [];
+    }
+  }
+}
+
+function isOutgoingMessage(value: unknown): value is OutgoingMessage {
+  if (typeof value !== "object" || value === null) return false;
+  const { clientId, text } = value as Partial<OutgoingMessage>;
+  return typeof clientId === "string" && typeof text === "string";
+}
+
+function newClientId(): string {
+  // randomUUID exists in secure contexts only; plain http on another host than localhost is not one.
+  if ("randomUUID" in crypto) return crypto.randomUUID();
+  const bytes = (crypto as Crypto).getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,175 @@
+import type { AttachmentRef, Result, Status } from "@/shared/api/frames.gen";
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export type BlockState = "streaming" | "complete" | "cut_off";
+
+/** Text or thinking of the assistant. */
+export type BlockItem = {
+  readonly key: string;
+  readonly kind: "text" | "thinking";
+  readonly turnId: string;
+  /** The call of the subagent that wrote it; null for the main agent. */
+  readonly parentId: string | null;
+  readonly content: string;
+  readonly state: BlockState;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+};
+
+export type ToolState = "writing" | "waiting" | "running" | "done" | "failed" | "denied" | "stopped";
+
+export type Permission = {
+  readonly requestId: string;
+  readonly input: JsonObject;
+  readonly reason: string | null;
+  readonly expiresAt: string;
+  readonly resolution: {
+    readonly decision: "allow" | "deny";
+    readonly by: string;
+    readonly reason: string | null;
+  } | null;
+};
+
+export type ToolResultContent = string | readonly JsonObject[];
+
+export type ToolItem = {
+  readonly key: string;
+  readonly kind: "tool";
+  readonly turnId: string;
+  readonly parentId: string | null;
+  readonly toolUseId: string;
+  readonly tool: string;
+  readonly plugin: string | null;
+  /** Null while the model still writes it; `inputText` then holds the JSON that has arrived. */
+  readonly input: JsonObject | null;
+  readonly inputText: string;
+  readonly state: ToolState;
+  readonly permission: Permission | null;
+  readonly result: {
+    readonly content: ToolResultContent;
+    readonly isError: boolean;
+    readonly isTruncated: boolean;
+  } | null;
+  readonly durationMs: number | null;
+  readonly startedAt: string;
+  readonly agent: { readonly type: string; readonly description: string; readonly isRunning: boolean } | null;
+};
+
+export type ErrorItem = {
+  readonly key: string;
+  readonly kind: "error";
+  readonly turnId: string;
+  readonly parentId: null;
+  readonly code: string;
+  readonly message: string;
+  readonly isRecoverable: boolean;
+  readonly retryAfterMs: number | null;
+};
+
+/** A line between things: the agent process came back. */
+export type NoticeItem = {
+  readonly key: string;
+  readonly kind: "notice";
+  readonly turnId: string;
+  readonly parentId: null;
+  readonly notice: "recovered";
+};
+
+export type Item = BlockItem | ToolItem | ErrorItem | NoticeItem;
+
+export type PersonMessage = {
+  readonly text: string;
+  readonly clientId: string;
+  readonly attachments: readonly AttachmentRef[];
+  readonly actor: string | null;
+  readonly ts: string;
+};
+
+export type TurnResult = {
+  readonly subtype: Result["subtype"];
+  readonly isError: boolean;
+  readonly costUsd: number;
+  readonly durationMs: number;
+  readonly error: string | null;
+  readonly structuredOutput: unknown;
+};
+
+export type Turn = {
+  readonly id: string;
+  readonly message: PersonMessage | null;
+  /** Keys of everything the agent did in this turn, subagents included, in order of appearance. */
+  readonly itemKeys: readonly string[];
+  readonly result: TurnResult | null;
+};
+
+export type StatusInfo = {
+  readonly name: Status["status"];
+  readonly attempt: number | null;
+  readonly maxAttempts: number | null;
+  readonly delayMs: number | null;
+};
+
+export type ContextInfo = {
+  readonly percent: number;
+  readonly tokens: number;
+  readonly maxTokens: number;
+  readonly isWarning: boolean;
+};
+
+/** Everything that can be shown of a session, as a fold of its tape. */
+export type Transcript = {
+  /** Highest `seq` applied; 0 before the first event. */
+  readonly lastSeq: number;
+  readonly turnIds: readonly string[];
+  readonly turns: Readonly<Record<string, Turn>>;
+  readonly items: Readonly<Record<string, Item>>;
+  /** Item keys of a subagent by the `tool_use_id` that called it. */
+  readonly childKeys: Readonly<Record<string, readonly string[]>>;
+  /** Turns that were opened and have no result, oldest first. */
+  readonly openTurnIds: readonly string[];
+  /** Keys of tools that wait for a person, oldest first. */
+  readonly waitingKeys: readonly string[];
+  /** Key of the tool that a permission request belongs to. */
+  readonly requestKeys: Readonly<Record<string, string>>;
+  readonly status: StatusInfo;
+  readonly context: ContextInfo | null;
+  readonly settings: {
+    readonly title: string | null;
+    readonly model: string | null;
+    readonly permissionMode: string | null;
+  };
+  readonly costUsd: number;
+};
+
+export const emptyTranscript: Transcript = {
+  lastSeq: 0,
+  turnIds: [],
+  turns: {},
+  items: {},
+  childKeys: {},
+  openTurnIds: [],
+  waitingKeys: [],
+  requestKeys: {},
+  status: { name: "idle", attempt: null, maxAttempts: null, delayMs: null },
+  context: null,
+  settings: { title: null, model: null, permissionMode: null },
+  costUsd: 0,
+};
+
+/** A message whose turn waits for an earlier one to end. */
+export function isQueued(transcript: Transcript, turnId: string): boolean {
+  const turn = transcript.turns[turnId];
+  return (
+    turn !== undefined &&
+    turn.message !== null &&
+    turn.result === null &&
+    turn.itemKeys.length === 0 &&
+    transcript.openTurnIds.includes(turnId) &&
+    transcript.openTurnIds[0] !== turnId
+  );
+}
+
+export function isRunning(transcript: Transcript): boolean {
+  return transcript.openTurnIds.length > 0;
+}
