@@ -15,6 +15,7 @@ import structlog
 from multidict import CIMultiDict
 from yarl import URL
 
+from claude_sdk_pattern.model_gateway.priming import priming_answer
 from claude_sdk_pattern.model_gateway.tokens import AgentTokens
 
 type Scope = MutableMapping[str, Any]
@@ -95,20 +96,21 @@ class ModelGateway:
         """Answer one HTTP request; other kinds of connection are closed unanswered."""
         if scope["type"] != "http":
             return
-        if self._tokens.check(_presented_token(scope["headers"])) is None:
+        credential = self._tokens.check(_presented_token(scope["headers"]))
+        if credential is None:
             await _refuse(send, 401, "authentication_error", "unknown or expired session token")
         elif scope["path"] not in ALLOWED_PATHS:
             await _refuse(send, 403, "permission_error", "the model gateway offers only the Messages API")
         elif scope["method"] != "POST":
             await _refuse(send, 405, "invalid_request_error", "use POST")
-        else:
-            await self._forward(scope, receive, send)
-
-    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await _read_body(receive)
-        if body is None:
+        elif (body := await _read_body(receive)) is None:
             await _refuse(send, 413, "request_too_large", "the request is larger than 33 MiB")
-            return
+        elif credential.session_id is None:
+            await _answer(send, 200, *priming_answer(scope["path"], body))
+        else:
+            await self._forward(scope, body, receive, send)
+
+    async def _forward(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         # A stopped turn closes its request. Only an upstream request that is cancelled with it stops costing money.
         relay = asyncio.create_task(self._relay(scope, body, send))
         gone = asyncio.create_task(_disconnected(receive))
@@ -190,7 +192,11 @@ async def _disconnected(receive: Receive) -> None:
 async def _refuse(send: Send, status: int, kind: str, message: str) -> None:
     """Answer with an error in the API's own format, which the CLI knows how to show."""
     body = orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await _answer(send, status, b"application/json", body)
+
+
+async def _answer(send: Send, status: int, content_type: bytes, body: bytes) -> None:
+    headers = [(b"content-type", content_type), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

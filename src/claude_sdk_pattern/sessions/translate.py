@@ -33,6 +33,7 @@ from claude_sdk_pattern.events.types import Event, JsonObject
 # System messages that say nothing a reader of the conversation needs; everything else unknown is kept.
 _SILENT_SYSTEM_SUBTYPES = frozenset(
     {
+        "background_tasks_changed",
         "init",
         "hook_started",
         "hook_response",
@@ -86,12 +87,12 @@ class TranslationState:
     turn_id: str = ""
     status: events.StatusName | None = None
     next_block: int = 0
-    # Per parent tool call (None: the main conversation): the blocks of the message being streamed, by their index
-    # in it. Subagents stream concurrently with each other.
-    streams: dict[str | None, dict[int, _OpenBlock]] = field(default_factory=dict[str | None, dict[int, _OpenBlock]])
+    # The blocks of the message being streamed, by their index in it.
+    stream: dict[int, _OpenBlock] = field(default_factory=dict[int, _OpenBlock])
     tools: dict[str, _OpenTool] = field(default_factory=dict[str, _OpenTool])
     cost_so_far_usd: float = 0.0
     checkpoint: str | None = None
+    context_tokens: int = 0
 
     def for_turn(self, turn_id: str) -> "TranslationState":
         """Return the state in which the turn ``turn_id`` begins."""
@@ -142,29 +143,27 @@ def _with_status(state: TranslationState, status: events.StatusName, found: list
 
 
 def _stream_event(state: TranslationState, message: StreamEvent) -> Translation:
-    event, parent = message.event, message.parent_tool_use_id
+    if message.parent_tool_use_id is not None:
+        # Subagents stream concurrently, and nobody reads along: their complete blocks are enough.
+        return state, []
+    event = message.event
     match event.get("type"):
         case "message_start":
-            return _stream_started(state, parent)
+            # Blocks of the message before it that were never completed are withdrawn.
+            return replace(state, stream={}), _withdrawn(state.stream)
         case "content_block_start":
-            return _block_started(state, parent, event)
+            return _block_started(state, event)
         case "content_block_delta":
-            return _block_delta(state, parent, event)
+            return _block_delta(state, event)
         case _:
             # Stops, pings and message totals: the complete block and the result carry all that matters of them.
             return state, []
 
 
-def _stream_started(state: TranslationState, parent: str | None) -> Translation:
-    """Begin a message; blocks of the one before it that were never completed are withdrawn."""
-    abandoned = state.streams.get(parent, {}).values()
-    return replace(state, streams={**state.streams, parent: {}}), _withdrawn(list(abandoned))
-
-
-def _withdrawn(blocks: list[_OpenBlock]) -> list[Event]:
+def _withdrawn(stream: dict[int, _OpenBlock]) -> list[Event]:
     """Return the events that take back blocks; a tool call that was never completed has nothing to take back."""
     found: list[Event] = []
-    for block in blocks:
+    for block in stream.values():
         if block.kind == "text":
             found.append(events.Text(block_id=block.block_id, content=""))
         elif block.kind == "thinking":
@@ -172,7 +171,7 @@ def _withdrawn(blocks: list[_OpenBlock]) -> list[Event]:
     return found
 
 
-def _block_started(state: TranslationState, parent: str | None, event: JsonObject) -> Translation:
+def _block_started(state: TranslationState, event: JsonObject) -> Translation:
     block: JsonObject = event["content_block"]
     match block.get("type"):
         case "text":
@@ -183,9 +182,9 @@ def _block_started(state: TranslationState, parent: str | None, event: JsonObjec
             opened, number = _OpenBlock(str(block["id"]), "tool_input"), 0
         case _:
             return state, []
-    stream = {**state.streams.get(parent, {}), int(event["index"]): opened}
-    state = replace(state, streams={**state.streams, parent: stream}, next_block=state.next_block + number)
-    if parent is not None or opened.kind == "tool_input":
+    stream = {**state.stream, int(event["index"]): opened}
+    state = replace(state, stream=stream, next_block=state.next_block + number)
+    if opened.kind == "tool_input":
         return state, []
     return _with_status(state, "responding" if opened.kind == "text" else "thinking", [])
 
@@ -193,8 +192,8 @@ def _block_started(state: TranslationState, parent: str | None, event: JsonObjec
 _DELTA_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
 
-def _block_delta(state: TranslationState, parent: str | None, event: JsonObject) -> Translation:
-    block = state.streams.get(parent, {}).get(int(event["index"]))
+def _block_delta(state: TranslationState, event: JsonObject) -> Translation:
+    block = state.stream.get(int(event["index"]))
     delta: JsonObject = event["delta"]
     name = _DELTA_FIELDS.get(str(delta.get("type")))
     # A signature is not text, and an empty piece is nothing to show.
@@ -209,8 +208,10 @@ def _block_delta(state: TranslationState, parent: str | None, event: JsonObject)
 def _assistant(state: TranslationState, message: AssistantMessage, now_ms: int) -> Translation:
     found: list[Event] = []
     parent = message.parent_tool_use_id
-    if parent is None and message.uuid is not None:
-        state = replace(state, checkpoint=message.uuid)
+    if parent is None:
+        tokens = _context_tokens(message.usage or {})
+        checkpoint = message.uuid or state.checkpoint
+        state = replace(state, checkpoint=checkpoint, context_tokens=tokens or state.context_tokens)
     for block in message.content:
         state, more = _complete_block(state, parent, block, now_ms)
         found += more
@@ -238,20 +239,20 @@ def _complete_block(state: TranslationState, parent: str | None, block: ContentB
 
 def _close_block(state: TranslationState, parent: str | None, kind: StreamKind) -> tuple[TranslationState, str]:
     """Return the id under which the deltas of this block were shown, or a new one if there were none."""
-    stream = state.streams.get(parent, {})
-    for index in sorted(stream):
-        if stream[index].kind == kind:
-            rest = {i: block for i, block in stream.items() if i != index}
-            return replace(state, streams={**state.streams, parent: rest}), stream[index].block_id
+    if parent is None:
+        for index in sorted(state.stream):
+            if state.stream[index].kind == kind:
+                rest = {i: block for i, block in state.stream.items() if i != index}
+                return replace(state, stream=rest), state.stream[index].block_id
     return replace(state, next_block=state.next_block + 1), f"{state.turn_id}.{state.next_block}"
 
 
 def _tool_called(
     state: TranslationState, parent: str | None, block: ToolUseBlock | ServerToolUseBlock, now_ms: int
 ) -> Translation:
-    stream = {i: b for i, b in state.streams.get(parent, {}).items() if b.block_id != block.id}
+    stream = {i: b for i, b in state.stream.items() if b.block_id != block.id}
     tool = _OpenTool(name=block.name, input=block.input, started_ms=now_ms)
-    state = replace(state, streams={**state.streams, parent: stream}, tools={**state.tools, block.id: tool})
+    state = replace(state, stream=stream, tools={**state.tools, block.id: tool})
     found: list[Event] = [
         events.ToolUse(tool_use_id=block.id, tool=block.name, input=block.input, parent_tool_use_id=parent)
     ]
@@ -304,7 +305,7 @@ def _result(state: TranslationState, message: ResultMessage) -> Translation:
     total = message.total_cost_usd or state.cost_so_far_usd
     subtype = _result_subtype(message)
     failed = subtype not in ("success", "interrupted")
-    found = _withdrawn([block for stream in state.streams.values() for block in stream.values()])
+    found = [*_withdrawn(state.stream), *_context(state, message)]
     if failed:
         found += _api_error(message)
     found.append(
@@ -321,7 +322,28 @@ def _result(state: TranslationState, message: ResultMessage) -> Translation:
             checkpoint=state.checkpoint,
         )
     )
-    return replace(state, streams={}, tools={}, status=None, cost_so_far_usd=total), found
+    return replace(state, stream={}, tools={}, status=None, cost_so_far_usd=total), found
+
+
+# From here on a person should know that the conversation will soon be summarised.
+_CONTEXT_WARNING_PERCENT = 80.0
+
+
+def _context_tokens(usage: JsonObject) -> int:
+    """Return how many tokens the conversation had when the model gave this answer."""
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    return sum(int(usage.get(name) or 0) for name in names)
+
+
+def _context(state: TranslationState, message: ResultMessage) -> list[Event]:
+    """Return how full the context is, told from figures the turn brought along: asking the CLI takes its time."""
+    windows = [int(usage.get("contextWindow") or 0) for usage in (message.model_usage or {}).values()]
+    window = max(windows, default=0)
+    if not window or not state.context_tokens:
+        return []
+    percent = round(100 * state.context_tokens / window, 1)
+    warning = True if percent >= _CONTEXT_WARNING_PERCENT else None
+    return [events.Context(percent=percent, tokens=state.context_tokens, max_tokens=window, warning=warning)]
 
 
 def _result_subtype(message: ResultMessage) -> events.ResultSubtype:

@@ -3,6 +3,7 @@
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import URL, Connection, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
@@ -15,23 +16,17 @@ DRIVERS: dict[Dialect, str] = {"sqlite": "sqlite+aiosqlite", "postgresql": "post
 # Longer than any transaction of ours; a writer that waits longer has found one that hangs.
 SQLITE_BUSY_TIMEOUT_MS = 5_000
 
-# FULL flushes the log at each commit, which is what "stored" means here. Group commit makes it cost next to nothing.
-SQLITE_PRAGMAS = (
-    "PRAGMA journal_mode=WAL",
-    "PRAGMA synchronous=FULL",
-    "PRAGMA foreign_keys=ON",
-    f"PRAGMA busy_timeout={SQLITE_BUSY_TIMEOUT_MS}",
-)
-
 _WRITING = "sqlite_begin_immediate"
 
 
 class Database:
     """A connection pool. Open it with ``async with``, or call :meth:`aclose` when done.
 
-    ``engine`` reads; on SQLite a transaction of it takes a lock only when it writes, and must not read first and
-    write then: another writer in between makes that fail at once. ``sessions`` reads and writes: it takes SQLite's
-    write lock when its transaction begins and so waits its turn. On PostgreSQL there is no difference.
+    ``engine`` and ``reading`` read; on SQLite a transaction of theirs takes a lock only when it writes, and must not
+    read first and write then: another writer in between makes that fail at once. ``write_engine`` and ``sessions``
+    read and write:
+    they take SQLite's write lock when a transaction begins and so wait their turn. On PostgreSQL there is no
+    difference. All share one pool.
     """
 
     def __init__(self, url: str) -> None:
@@ -41,9 +36,9 @@ class Database:
         if self.dialect == "sqlite":
             event.listen(self.engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(self.engine.sync_engine, "begin", _begin_sqlite)
-        self.sessions: async_sessionmaker[AsyncSession] = async_sessionmaker(
-            self.engine.execution_options(**{_WRITING: True}), expire_on_commit=False
-        )
+        self.write_engine: AsyncEngine = self.engine.execution_options(**{_WRITING: True})
+        self.sessions: async_sessionmaker[AsyncSession] = async_sessionmaker(self.write_engine, expire_on_commit=False)
+        self.reading: async_sessionmaker[AsyncSession] = async_sessionmaker(self.engine, expire_on_commit=False)
 
     async def __aenter__(self) -> Self:
         return self
@@ -52,6 +47,17 @@ class Database:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+    @property
+    def sqlite_path(self) -> str:
+        """Path of the SQLite file."""
+        return self.url.database or ""
+
+    @property
+    def conninfo(self) -> str:
+        """The URL as libpq's connection string, for a PostgreSQL connection outside the pool."""
+        _, options = self.engine.dialect.create_connect_args(self.url)
+        return make_conninfo(**{name: value for name, value in options.items() if name != "context"})
 
     async def aclose(self) -> None:
         """Close every connection. Safe to call twice."""
@@ -76,11 +82,23 @@ def parse_url(url: str) -> URL:
             raise ValueError(f"{other} is not supported: use sqlite or postgresql")
 
 
+def sqlite_pragmas(busy_timeout_ms: int) -> tuple[str, ...]:
+    """Return what each SQLite connection is set up with, in this order."""
+    return (
+        # First: switching to the write-ahead log may itself have to wait for a lock.
+        f"PRAGMA busy_timeout={busy_timeout_ms}",
+        "PRAGMA journal_mode=WAL",
+        # FULL flushes at each commit, which is what "stored" means here. Group commit makes it cost next to nothing.
+        "PRAGMA synchronous=FULL",
+        "PRAGMA foreign_keys=ON",
+    )
+
+
 def _prepare_sqlite(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
     # The driver would otherwise begin transactions on its own, late and without the lock.
     connection.isolation_level = None
     cursor = connection.cursor()
-    for pragma in SQLITE_PRAGMAS:
+    for pragma in sqlite_pragmas(SQLITE_BUSY_TIMEOUT_MS):
         cursor.execute(pragma)
     cursor.close()
 

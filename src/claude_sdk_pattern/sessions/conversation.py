@@ -1,0 +1,552 @@
+"""Conversation: one live session, and the only code that touches its agent process.
+
+Messages wait in a queue and run one after the other, each as a turn that ends in exactly one ``result``, whatever
+happens to the process meanwhile. Between turns the process may be taken away (hibernation) or die; the next message
+brings it back by resume.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import orjson
+import structlog
+from claude_agent_sdk import (
+    Message,
+    PermissionMode,
+    PermissionResult,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultMessage,
+    ToolPermissionContext,
+)
+from uuid_utils import uuid4
+
+from claude_sdk_pattern.config.settings import Settings
+from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.events.errors import DuplicateClientId, TapeError
+from claude_sdk_pattern.events.log import EventLog
+from claude_sdk_pattern.events.recorded import AGENT, SYSTEM
+from claude_sdk_pattern.events.types import Event
+from claude_sdk_pattern.sessions.agent_process import AgentProcess
+from claude_sdk_pattern.sessions.approvals import Answer, Approvals
+from claude_sdk_pattern.sessions.errors import (
+    AgentCrashedError,
+    AgentStartError,
+    EmptyMessageError,
+    MessageTooLongError,
+    QueueFullError,
+    ShuttingDownError,
+)
+from claude_sdk_pattern.sessions.options import AgentProfile
+from claude_sdk_pattern.sessions.pool import WarmPool
+from claude_sdk_pattern.sessions.process_factory import ProcessFactory
+from claude_sdk_pattern.sessions.recovery import closing_events
+from claude_sdk_pattern.sessions.repository import Session, SessionRepository
+from claude_sdk_pattern.sessions.slots import ProcessSlots
+from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
+
+logger = structlog.get_logger(__name__)
+
+# What a session is called until its first message names it.
+UNTITLED = "New chat"
+
+# The first line of a message, as far as a list of sessions can show it.
+_TITLE_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationServices:
+    """What every conversation needs from the rest of the server."""
+
+    settings: Settings
+    log: EventLog
+    repository: SessionRepository
+    factory: ProcessFactory
+    pool: WarmPool
+    slots: ProcessSlots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A message that is on the tape: the turn it opened and its number."""
+
+    turn_id: str
+    seq: int
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Turn:
+    """A message that waits or runs. ``done`` gets None with the result, or an exception when the process is gone."""
+
+    turn_id: str
+    seq: int
+    text: str
+    interrupt: asyncio.Event = field(default_factory=asyncio.Event)
+    done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Conversation:
+    """A session that is open on this server.
+
+    Args:
+        session: the session's row.
+        accepted: the messages on its tape by ``client_id``, so that none runs twice.
+        services: what it needs from the rest of the server.
+    """
+
+    def __init__(
+        self, session: Session, accepted: dict[str, tuple[int, str | None]], services: ConversationServices
+    ) -> None:
+        self._session = session
+        self._services = services
+        self._accepted: dict[str, asyncio.Future[Accepted] | Accepted] = {
+            client_id: Accepted(turn_id=turn_id or "", seq=seq) for client_id, (seq, turn_id) in accepted.items()
+        }
+        self._queue: asyncio.Queue[_Turn] = asyncio.Queue()
+        self._turn: _Turn | None = None
+        self._process: AgentProcess | None = None
+        self._state = TranslationState()
+        self._approvals = Approvals()
+        self._background: set[asyncio.Task[None]] = set()
+        self._idle_since = asyncio.get_running_loop().time()
+        self._accepting = 0
+        self._closing = False
+        self._task = asyncio.create_task(self._run(), name=f"conversation-{session.id}")
+
+    # --- for the manager ----------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """The session's row as this conversation last knew it."""
+        return self._session
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs or waits, or a message is being accepted."""
+        return self._turn is not None or not self._queue.empty() or self._accepting > 0
+
+    @property
+    def idle_since(self) -> float:
+        """When the last turn ended, on the event loop's clock, in seconds."""
+        return self._idle_since
+
+    @property
+    def has_process(self) -> bool:
+        """Whether the session holds an agent process."""
+        return self._process is not None
+
+    @property
+    def status(self) -> events.StatusName:
+        """What the session is doing now."""
+        if self._turn is not None:
+            return self._state.status or "thinking"
+        return "idle" if self._process is not None else "hibernated"
+
+    async def submit(self, text: str, *, client_id: str, actor: str) -> Accepted:
+        """Put a message on the tape and in the queue; the same ``client_id`` again gets the first answer again.
+
+        Raises:
+            MessageRefusedError: it is empty, too long, or too many wait.
+            ShuttingDownError: the server is stopping.
+            TapeError: it could not be stored; nothing of it is kept.
+        """
+        known = self._accepted.get(client_id)
+        if isinstance(known, Accepted):
+            return known
+        if known is not None:
+            return await asyncio.shield(known)
+        self._check(text)
+        accepting: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
+        self._accepted[client_id] = accepting
+        self._accepting += 1
+        try:
+            accepted = await self._accept(text, client_id, actor)
+        except BaseException as error:
+            del self._accepted[client_id]
+            accepting.set_exception(error if isinstance(error, Exception) else ShuttingDownError())
+            accepting.exception()
+            raise
+        finally:
+            self._accepting -= 1
+        self._accepted[client_id] = accepted
+        accepting.set_result(accepted)
+        return accepted
+
+    def interrupt(self) -> bool:
+        """Stop the running turn; return whether there was one. Messages that wait are answered next."""
+        if self._turn is None:
+            return False
+        self._turn.interrupt.set()
+        return True
+
+    def answer_permission(self, request_id: str, answer: Answer) -> None:
+        """Decide a permission request.
+
+        Raises:
+            RequestNotPendingError: it is not pending (any more).
+        """
+        self._approvals.answer(request_id, answer)
+
+    async def configure(
+        self, *, title: str | None = None, model: str | None = None, permission_mode: str | None = None, actor: str
+    ) -> None:
+        """Change settings; a live process takes the model and the permission mode over at once."""
+        values = {"title": title, "model": model, "permission_mode": permission_mode}
+        changed: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        if not changed:
+            return
+        self._session = replace(self._session, **changed)
+        await self._services.repository.update(self._session.id, **changed)
+        process = self._process
+        if process is not None:
+            # A process that refuses is found out and replaced at its next turn.
+            with contextlib.suppress(AgentCrashedError):
+                await self._apply_settings(process)
+        await self._services.log.append(self._session.id, events.SessionUpdated(**changed), actor=actor)
+
+    async def hibernate(self) -> None:
+        """End the process of a quiet session; a busy one keeps it."""
+        process = self._process
+        if process is None or self.is_busy:
+            return
+        self._process = None
+        await process.stop()
+        await self._services.slots.release(self)
+        self._emit(events.Status(status="hibernated"))
+
+    def announce_shutdown(self) -> None:
+        """Tell whoever watches that the server is about to stop."""
+        self._closing = True
+        if self.is_busy:
+            self._emit(events.Status(status="server_shutting_down"))
+
+    async def wait_idle(self) -> None:
+        """Wait until the running turn has ended."""
+        turn = self._turn
+        if turn is not None:
+            await asyncio.wait({turn.done})
+
+    async def aclose(self) -> None:
+        """End the process and everything that runs. Turns that are open get their ``interrupted`` result."""
+        self._closing = True
+        self._approvals.deny_all("The server is stopping.")
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        if self._process is not None:
+            process, self._process = self._process, None
+            await process.stop()
+            await self._services.slots.release(self)
+        unfinished = [self._turn] if self._turn is not None else []
+        while not self._queue.empty():
+            unfinished.append(self._queue.get_nowait())
+        for turn in unfinished:
+            await self._finish_broken(turn, "The server was stopped.")
+        if self._background:
+            await asyncio.gather(*self._background, return_exceptions=True)
+
+    # --- accepting messages -------------------------------------------------------------------------------------
+
+    def _check(self, text: str) -> None:
+        settings = self._services.settings
+        if self._closing:
+            raise ShuttingDownError
+        if not text.strip():
+            raise EmptyMessageError
+        if len(text) > settings.max_message_length:
+            raise MessageTooLongError(len(text), settings.max_message_length)
+        if self._queue.qsize() >= settings.max_queued_messages:
+            raise QueueFullError(settings.max_queued_messages)
+
+    async def _accept(self, text: str, client_id: str, actor: str) -> Accepted:
+        turn_id = str(uuid4())
+        message = events.UserMessage(text=text, client_id=client_id)
+        try:
+            recorded = await self._services.log.append(self._session.id, message, turn_id=turn_id, actor=actor)
+        except DuplicateClientId as duplicate:
+            return Accepted(turn_id=duplicate.turn_id or "", seq=duplicate.seq)
+        self._queue.put_nowait(_Turn(turn_id=turn_id, seq=recorded.seq, text=text))
+        if self._session.title == UNTITLED:
+            self._name_after(text)
+        return Accepted(turn_id=turn_id, seq=recorded.seq)
+
+    def _name_after(self, text: str) -> None:
+        line = " ".join(text.split())
+        title = line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1].rstrip() + "…"
+        self._session = replace(self._session, title=title)
+        self._emit(events.SessionUpdated(title=title))
+        self._in_background(self._services.repository.update(self._session.id, title=title))
+
+    # --- turns --------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            turn = await self._queue.get()
+            self._turn = turn
+            try:
+                await self._run_turn(turn)
+            except TapeError:
+                # The tape cannot take anything now. The turn stays open on it and is closed at the next start.
+                logger.exception("turn_not_recorded", session_id=self._session.id, turn_id=turn.turn_id)
+            self._turn = None
+            self._idle_since = asyncio.get_running_loop().time()
+            await self._services.slots.notify()
+
+    async def _run_turn(self, turn: _Turn) -> None:
+        self._state = replace(self._state.for_turn(turn.turn_id), status="thinking")
+        self._emit(events.Status(status="thinking"))
+        try:
+            process = await self._ready_process(turn)
+            if turn.interrupt.is_set():
+                self._emit(events.Result(subtype="interrupted", is_error=False))
+            else:
+                await process.send(turn.text, message_uuid=turn.turn_id)
+                await self._result_of(turn, process)
+        except AgentStartError as error:
+            await self._give_up(turn, error)
+        except AgentCrashedError as error:
+            await self._recover(turn, error)
+        finally:
+            if not turn.done.done():
+                turn.done.set_result(None)
+        self._emit(events.Status(status="idle"))
+        self._in_background(self._services.log.compact(self._session.id, turn.turn_id))
+
+    async def _result_of(self, turn: _Turn, process: AgentProcess) -> None:
+        """Wait for the turn's result; an interrupt that is not obeyed in time ends the process.
+
+        Raises:
+            AgentCrashedError: the process ended first.
+        """
+        interrupted = asyncio.create_task(turn.interrupt.wait())
+        try:
+            await asyncio.wait({turn.done, interrupted}, return_when=asyncio.FIRST_COMPLETED)
+            if not turn.done.done():
+                self._approvals.deny_all("The turn was stopped.")
+                await self._stop_turn(turn, process)
+        finally:
+            interrupted.cancel()
+        await turn.done
+
+    async def _stop_turn(self, turn: _Turn, process: AgentProcess) -> None:
+        limit = self._services.settings.interrupt_timeout_seconds
+        try:
+            async with asyncio.timeout(limit):
+                await process.interrupt()
+                await asyncio.shield(turn.done)
+        except (TimeoutError, AgentCrashedError):
+            logger.warning("interrupt_not_obeyed", session_id=self._session.id, pid=process.pid)
+            process.kill()
+            await asyncio.wait({turn.done}, timeout=limit)
+            if not turn.done.done():
+                self._lose_process(AgentCrashedError("the agent process did not stop"))
+
+    async def _give_up(self, turn: _Turn, error: AgentStartError) -> None:
+        logger.error("agent_start_failed", session_id=self._session.id, error=str(error))
+        text = "The agent could not be started. Your message is saved; try again in a moment."
+        self._emit(events.Error(code="agent_start_failed", message=text, recoverable=True))
+        self._emit(events.Result(subtype="error", is_error=True, error=text))
+
+    async def _recover(self, turn: _Turn, error: AgentCrashedError) -> None:
+        """Close a turn whose process died, and bring the process back."""
+        if turn.interrupt.is_set():
+            # It was killed because it did not obey; the person asked for an end and has one.
+            await self._finish_broken(turn, None)
+            return
+        logger.warning("agent_process_crashed", session_id=self._session.id, error=str(error))
+        text = "The agent process stopped. Your conversation is saved."
+        self._emit(events.Error(code="subprocess_crash", message=text, recoverable=True))
+        await self._finish_broken(turn, text)
+        try:
+            await self._ready_process(turn)
+        except (AgentStartError, AgentCrashedError) as failure:
+            logger.error("agent_not_recovered", session_id=self._session.id, error=str(failure))
+            text = "The agent could not be brought back. Send a message to try again, or start a new chat."
+            self._emit(events.Error(code="session_not_recovered", message=text, recoverable=True))
+        else:
+            self._emit(events.Status(status="recovered"))
+
+    async def _finish_broken(self, turn: _Turn, reason: str | None) -> None:
+        """Append what a broken turn lacks and its ``interrupted`` result."""
+        log = self._services.log
+        await log.flush()
+        recorded = await log.read(self._session.id, after=turn.seq)
+        for event in closing_events(item.event for item in recorded if item.turn_id == turn.turn_id):
+            log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
+        result = events.Result(subtype="interrupted", is_error=False, error=reason)
+        await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
+
+    # --- the process --------------------------------------------------------------------------------------------
+
+    async def _ready_process(self, turn: _Turn) -> AgentProcess:
+        """Return a live process bound to this session: the one it has, a warm one, or a new one.
+
+        Raises:
+            AgentStartError: none could be started.
+        """
+        if self._process is not None and self._process.is_alive:
+            return self._process
+        await self._services.slots.acquire(self)
+        try:
+            process = await self._obtain_process()
+            process.bind(self, self._session.id)
+            await self._apply_settings(process)
+        except BaseException:
+            await self._services.slots.release(self)
+            raise
+        self._process = process
+        self._state = replace(self._state, cost_so_far_usd=0.0)
+        self._remember(process)
+        return process
+
+    async def _obtain_process(self) -> AgentProcess:
+        services, session = self._services, self._session
+        profile = AgentProfile(
+            output_schema=None if session.output_schema is None else orjson.dumps(session.output_schema).decode()
+        )
+        mode = cast("PermissionMode", session.permission_mode)
+        if session.workspace_id is None and (warm := services.pool.adopt(profile)) is not None:
+            return warm
+        self._emit(events.Status(status="preparing"))
+        if (
+            session.agent_session_id is not None
+            and session.workspace_id is not None
+            and await services.factory.has_transcript(session.agent_session_id)
+        ):
+            return await services.factory.resume(
+                profile,
+                model=session.model,
+                permission_mode=mode,
+                workspace_id=session.workspace_id,
+                agent_session_id=session.agent_session_id,
+            )
+        return await services.factory.start_fresh(
+            profile, model=session.model, permission_mode=mode, primed=False, workspace_id=session.workspace_id
+        )
+
+    async def _apply_settings(self, process: AgentProcess) -> None:
+        await process.set_model(self._session.model)
+        await process.set_permission_mode(cast("PermissionMode", self._session.permission_mode))
+
+    def _remember(self, process: AgentProcess) -> None:
+        """Store which transcript and folder are this session's; the first answer does not wait for it."""
+        ids = {"agent_session_id": process.agent_session_id, "workspace_id": process.workspace_id}
+        if any(getattr(self._session, name) != value for name, value in ids.items()):
+            self._session = replace(self._session, **ids)
+            self._in_background(self._services.repository.update(self._session.id, **ids))
+
+    def _lose_process(self, error: AgentCrashedError) -> None:
+        self._process = None
+        self._in_background(self._services.slots.release(self))
+        if self._turn is not None and not self._turn.done.done():
+            self._turn.done.set_exception(error)
+
+    # --- what the process says (AgentListener) ------------------------------------------------------------------
+
+    def on_message(self, message: Message | UnknownMessage) -> None:
+        """Translate a message and hand its events to the tape, without waiting for it."""
+        if self._turn is None and not self._state.turn_id:
+            # The CLI can begin turns of its own; what it says then belongs to a turn no message opened.
+            self._state = self._state.for_turn(str(uuid4()))
+        try:
+            self._state, found = translate(self._state, message, now_ms=time.monotonic_ns() // 1_000_000)
+            for event in found:
+                self._emit(event, actor=AGENT)
+        except TapeError:
+            logger.exception("tape_refused_event", session_id=self._session.id)
+            if self._process is not None:
+                self._process.kill()
+            return
+        if isinstance(message, ResultMessage):
+            self._on_result(message, [event for event in found if isinstance(event, events.Result | events.Context)])
+
+    def on_exit(self, error: AgentCrashedError) -> None:
+        """Learn that the process died. Between turns that is nobody's loss: the next message brings it back."""
+        logger.info("agent_process_exited", session_id=self._session.id, during_turn=self._turn is not None)
+        self._approvals.deny_all("The agent process stopped.")
+        self._lose_process(error)
+
+    def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
+        values: dict[str, Any] = {}
+        cost = 0.0
+        for event in found:
+            if isinstance(event, events.Context):
+                values["context_percent"] = event.percent
+            elif isinstance(event, events.Result):
+                cost = event.cost_usd
+        self._in_background(self._services.repository.record_turn(self._session.id, cost_usd=cost, **values))
+        turn = self._turn
+        self._state = replace(self._state, turn_id="")
+        answered = message.user_message_uuids or [message.user_message_uuid]
+        # A result that names other messages than ours ends another turn.
+        if turn is not None and not turn.done.done() and (turn.turn_id in answered or answered == [None]):
+            turn.done.set_result(None)
+
+    async def decide_permission(
+        self, tool: str, tool_input: dict[str, Any], context: ToolPermissionContext
+    ) -> PermissionResult:
+        """Put a tool call to the people in the session and wait for the first answer."""
+        timeout_seconds = self._services.settings.approval_timeout_seconds
+        request_id = str(uuid4())
+        suggestions = [suggestion for suggestion in context.suggestions if suggestion.destination == "session"]
+        self._set_status("awaiting_permission")
+        self._emit(
+            events.PermissionRequest(
+                request_id=request_id,
+                tool=tool,
+                input=tool_input,
+                tool_use_id=context.tool_use_id,
+                reason=context.decision_reason or context.title,
+                suggestions=tuple(suggestion.to_dict() for suggestion in suggestions),
+                expires_at=datetime.now(UTC) + timedelta(seconds=timeout_seconds),
+            ),
+            actor=AGENT,
+        )
+        try:
+            answer = await self._approvals.wait(request_id, timeout_seconds=timeout_seconds)
+        except asyncio.CancelledError:
+            # The CLI withdrew the question, as it does when its turn is stopped.
+            self._resolve(request_id, Answer(decision="deny", by=SYSTEM, message="The turn was stopped."))
+            raise
+        self._resolve(request_id, answer)
+        self._set_status("executing_tool")
+        if answer.decision == "deny":
+            return PermissionResultDeny(message=answer.message or "The user denied this tool call.")
+        return PermissionResultAllow(
+            updated_input=answer.updated_input if answer.updated_input is not None else tool_input,
+            updated_permissions=suggestions if answer.remember else None,
+        )
+
+    def _resolve(self, request_id: str, answer: Answer) -> None:
+        self._emit(
+            events.PermissionResolved(
+                request_id=request_id, decision=answer.decision, by=answer.by, reason=answer.message
+            )
+        )
+
+    # --- small things -------------------------------------------------------------------------------------------
+
+    def _set_status(self, status: events.StatusName) -> None:
+        self._state = replace(self._state, status=status)
+        self._emit(events.Status(status=status))
+
+    def _emit(self, event: Event, *, actor: str = SYSTEM) -> None:
+        turn_id = self._state.turn_id or (self._turn.turn_id if self._turn is not None else None)
+        self._services.log.append_nowait(self._session.id, event, turn_id=turn_id, actor=actor)
+
+    def _in_background(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run bookkeeping that no one waits for now; :meth:`aclose` waits for all of it."""
+
+        async def run() -> None:
+            try:
+                await work
+            except Exception:
+                logger.exception("session_bookkeeping_failed", session_id=self._session.id)
+
+        task = asyncio.create_task(run())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)

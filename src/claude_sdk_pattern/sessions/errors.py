@@ -1,0 +1,88 @@
+"""What can go wrong with a session.
+
+::
+
+    SessionError
+    ├── SessionNotFoundError       no such session, or not one this user may know of
+    ├── MessageRefusedError        the message was not accepted; nothing of it is on the tape
+    │   ├── MessageTooLongError    longer than the server allows; shorten it
+    │   ├── EmptyMessageError      nothing but white space
+    │   └── QueueFullError         too many messages wait already; try again when some were answered
+    ├── RequestNotPendingError     the permission request was answered, expired or never was
+    ├── NothingToForkError         the session has no answered turn to begin a fork from
+    └── ShuttingDownError          the server is stopping; try again in a moment
+
+    AgentProcessError
+    ├── AgentStartError            the process did not start or did not connect in time
+    └── AgentCrashedError          the process ended without being asked to
+"""
+
+
+class SessionError(Exception):
+    """Base of what a caller of the session manager may have to tell its user."""
+
+
+class SessionNotFoundError(SessionError):
+    """No session with this id, or none this user may know of."""
+
+
+class MessageRefusedError(SessionError):
+    """A message was not accepted; nothing of it is on the tape."""
+
+
+class MessageTooLongError(MessageRefusedError):
+    """The message is longer than the server allows."""
+
+    def __init__(self, length: int, limit: int) -> None:
+        super().__init__(f"the message has {length} characters; at most {limit} are allowed")
+        self.length = length
+        self.limit = limit
+
+
+class EmptyMessageError(MessageRefusedError):
+    """The message holds nothing but white space."""
+
+    def __init__(self) -> None:
+        super().__init__("the message is empty")
+
+
+class QueueFullError(MessageRefusedError):
+    """Too many messages of this session wait for their turn."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} messages of this session are waiting already")
+        self.limit = limit
+
+
+class RequestNotPendingError(SessionError):
+    """The permission request was answered, has expired, or never was."""
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__("this permission request is not pending any more")
+        self.request_id = request_id
+
+
+class NothingToForkError(SessionError):
+    """The session has no answered turn at or before the place to fork from."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no answered message to fork from")
+
+
+class ShuttingDownError(SessionError):
+    """The server is stopping and takes no new messages."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is restarting")
+
+
+class AgentProcessError(Exception):
+    """Base of what goes wrong with an agent process; its conversation deals with it."""
+
+
+class AgentStartError(AgentProcessError):
+    """The process did not start or did not connect in time."""
+
+
+class AgentCrashedError(AgentProcessError):
+    """The process ended without being asked to."""

@@ -1,0 +1,175 @@
+"""ProcessFactory: starts agent processes, fresh ones and ones that continue a conversation."""
+
+from claude_agent_sdk import PermissionMode
+from claude_agent_sdk.types import SessionKey, SessionStoreEntry
+from uuid_utils import uuid4
+
+from claude_sdk_pattern.config.settings import Settings
+from claude_sdk_pattern.model_gateway.tokens import AgentTokens
+from claude_sdk_pattern.sessions.agent_process import AgentProcess
+from claude_sdk_pattern.sessions.options import AgentProfile, OptionsBuilder, ProcessPlan
+from claude_sdk_pattern.sessions.transcripts import TranscriptStore
+from claude_sdk_pattern.sessions.workspaces import Workspaces
+from claude_sdk_pattern.storage.database import Database
+
+# All our transcripts share one project: a session is found by its id, wherever its workspace lies.
+TRANSCRIPT_PROJECT = "sessions"
+
+
+class _ProcessTranscripts(TranscriptStore):
+    """The transcripts as one process writes them: without the turns it was primed with."""
+
+    primed_id: str | None = None
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """Add entries unless they belong to the conversation that priming leaves behind."""
+        if key["session_id"] != self.primed_id:
+            await super().append(key, entries)
+
+
+class ProcessFactory:
+    """Starts agent processes. Each has its own token, private folder and view of the transcripts."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        options: OptionsBuilder,
+        tokens: AgentTokens,
+        database: Database,
+        workspaces: Workspaces,
+    ) -> None:
+        self._settings = settings
+        self._options = options
+        self._tokens = tokens
+        self._database = database
+        self._workspaces = workspaces
+        self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
+
+    async def start_fresh(
+        self,
+        profile: AgentProfile,
+        *,
+        model: str,
+        permission_mode: PermissionMode,
+        primed: bool,
+        workspace_id: str | None = None,
+    ) -> AgentProcess:
+        """Start a process with an empty conversation, in a new workspace unless one is given.
+
+        Args:
+            profile: what cannot be changed later.
+            model: the model it begins with.
+            permission_mode: the permission mode it begins with.
+            primed: whether to warm it up, which takes a moment and makes its first answer faster.
+            workspace_id: an existing workspace.
+
+        Raises:
+            AgentStartError: it did not start.
+        """
+        agent_session_id = str(uuid4())
+        transcripts = _ProcessTranscripts(self._database, project_key=TRANSCRIPT_PROJECT)
+        if primed:
+            transcripts.primed_id = agent_session_id
+        owned = workspace_id is None
+        workspace_id = workspace_id or self._workspaces.create()
+        try:
+            process = await self._start(
+                profile,
+                model=model,
+                permission_mode=permission_mode,
+                workspace_id=workspace_id,
+                agent_session_id=agent_session_id,
+                resume=False,
+                transcripts=transcripts,
+            )
+            if primed:
+                try:
+                    await process.prime()
+                except BaseException:
+                    await process.stop()
+                    raise
+        except BaseException:
+            if owned:
+                await self._workspaces.remove(workspace_id)
+            raise
+        return process
+
+    async def resume(
+        self,
+        profile: AgentProfile,
+        *,
+        model: str,
+        permission_mode: PermissionMode,
+        workspace_id: str,
+        agent_session_id: str,
+    ) -> AgentProcess:
+        """Start a process that continues the conversation ``agent_session_id`` in its workspace.
+
+        Raises:
+            AgentStartError: it did not start.
+        """
+        return await self._start(
+            profile,
+            model=model,
+            permission_mode=permission_mode,
+            workspace_id=workspace_id,
+            agent_session_id=agent_session_id,
+            resume=True,
+            transcripts=self._transcripts,
+        )
+
+    async def has_transcript(self, agent_session_id: str) -> bool:
+        """Whether there is anything to continue under this id."""
+        return await self._transcripts.exists({"project_key": TRANSCRIPT_PROJECT, "session_id": agent_session_id})
+
+    async def discard(self, process: AgentProcess) -> None:
+        """End a process that served no session, and delete its workspace."""
+        await process.stop()
+        await self._workspaces.remove(process.workspace_id)
+
+    async def _start(
+        self,
+        profile: AgentProfile,
+        *,
+        model: str,
+        permission_mode: PermissionMode,
+        workspace_id: str,
+        agent_session_id: str,
+        resume: bool,
+        transcripts: TranscriptStore,
+    ) -> AgentProcess:
+        process_id = str(uuid4())
+        token, credential = self._tokens.issue(process_id)
+
+        async def clean_up() -> None:
+            self._tokens.revoke(token)
+            await self._workspaces.remove_private(process_id)
+
+        process = AgentProcess(
+            process_id=process_id,
+            workspace_id=workspace_id,
+            agent_session_id=agent_session_id,
+            model=model,
+            permission_mode=permission_mode,
+            credential=credential,
+            on_ended=clean_up,
+        )
+        plan = ProcessPlan(
+            agent_session_id=agent_session_id,
+            resume=resume,
+            workspace=self._workspaces.ensure(workspace_id),
+            config_dir=self._workspaces.create_private(process_id),
+            token=token,
+        )
+        options = self._options.build(
+            plan,
+            profile,
+            model=model,
+            permission_mode=permission_mode,
+            transcripts=transcripts,
+            can_use_tool=process.can_use_tool,
+            stderr=process.log_stderr,
+        )
+        await process.start(options, timeout_seconds=self._settings.connect_timeout_seconds)
+        return process

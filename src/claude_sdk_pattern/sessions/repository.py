@@ -1,0 +1,170 @@
+"""Rows of sessions: the settings and totals of each conversation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import delete, func, or_, select, tuple_, update
+from uuid_utils import uuid7
+
+from claude_sdk_pattern.sessions.errors import SessionNotFoundError
+from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.storage.tables import EventRow, SessionRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session's row at one moment. ``last_seq`` is the number of its last event, 0 for none."""
+
+    id: str
+    owner_id: str
+    title: str
+    model: str
+    permission_mode: str
+    output_schema: dict[str, Any] | None
+    agent_session_id: str | None
+    workspace_id: str | None
+    forked_from: str | None
+    cost_usd: float
+    context_percent: float | None
+    created_at: datetime
+    last_active_at: datetime
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageKey:
+    """Where a page of the session list begins: after this session, in order of last activity."""
+
+    last_active_at: datetime
+    session_id: str
+
+
+class SessionRepository:
+    """Reads and writes the ``sessions`` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self,
+        *,
+        owner_id: str,
+        title: str,
+        model: str,
+        permission_mode: str,
+        output_schema: dict[str, Any] | None = None,
+        agent_session_id: str | None = None,
+        workspace_id: str | None = None,
+        forked_from: str | None = None,
+        context_percent: float | None = None,
+    ) -> Session:
+        """Insert a session and return it."""
+        now = datetime.now(UTC)
+        row = SessionRow(
+            id=str(uuid7()),
+            owner_id=owner_id,
+            title=title,
+            model=model,
+            permission_mode=permission_mode,
+            output_schema=output_schema,
+            agent_session_id=agent_session_id,
+            workspace_id=workspace_id,
+            forked_from=forked_from,
+            cost_usd=0.0,
+            context_percent=context_percent,
+            created_at=now,
+            last_active_at=now,
+        )
+        async with self._database.sessions.begin() as session:
+            session.add(row)
+        return _session(row, 0)
+
+    async def get(self, session_id: str) -> Session:
+        """Return a session.
+
+        Raises:
+            SessionNotFoundError: there is none with this id.
+        """
+        query = select(SessionRow, _last_seq()).where(SessionRow.id == session_id)
+        async with self._database.reading() as session:
+            found = (await session.execute(query)).tuples().one_or_none()
+        if found is None:
+            raise SessionNotFoundError(f"no session {session_id}")
+        return _session(*found)
+
+    async def list(
+        self, *, owner_id: str | None, query: str | None = None, limit: int, after: PageKey | None = None
+    ) -> Sequence[Session]:
+        """Return sessions, most recently active first.
+
+        Args:
+            owner_id: only this user's; None for everybody's.
+            query: only sessions whose title, or one of whose messages or answers, contains this text.
+            limit: at most this many.
+            after: begin behind this place.
+        """
+        statement = select(SessionRow, _last_seq()).order_by(SessionRow.last_active_at.desc(), SessionRow.id.desc())
+        if owner_id is not None:
+            statement = statement.where(SessionRow.owner_id == owner_id)
+        if query:
+            pattern = f"%{_escaped(query)}%"
+            said = select(EventRow.session_id).where(
+                EventRow.type.in_(("user_message", "text")), EventRow.payload.ilike(pattern, escape="\\")
+            )
+            statement = statement.where(or_(SessionRow.title.ilike(pattern, escape="\\"), SessionRow.id.in_(said)))
+        if after is not None:
+            place = tuple_(SessionRow.last_active_at, SessionRow.id)
+            statement = statement.where(place < tuple_(after.last_active_at, after.session_id))
+        async with self._database.reading() as session:
+            rows = (await session.execute(statement.limit(limit))).tuples().all()
+        return [_session(*row) for row in rows]
+
+    async def update(self, session_id: str, **values: Any) -> None:
+        """Set columns of a session; a session that is gone is not an error."""
+        async with self._database.sessions.begin() as session:
+            await session.execute(update(SessionRow).where(SessionRow.id == session_id).values(**values))
+
+    async def record_turn(self, session_id: str, *, cost_usd: float, **values: Any) -> None:
+        """Add to what a session has cost, mark it active now, and set further columns."""
+        totals = {"cost_usd": SessionRow.cost_usd + cost_usd, "last_active_at": datetime.now(UTC)}
+        await self.update(session_id, **totals, **values)
+
+    async def delete(self, session_id: str) -> None:
+        """Delete a session and with it its tape."""
+        async with self._database.sessions.begin() as session:
+            await session.execute(delete(SessionRow).where(SessionRow.id == session_id))
+
+
+def _last_seq() -> Any:
+    return (
+        select(func.coalesce(func.max(EventRow.seq), 0))
+        .where(EventRow.session_id == SessionRow.id)
+        .correlate(SessionRow)
+        .scalar_subquery()
+    )
+
+
+def _escaped(text: str) -> str:
+    """Return ``text`` for use inside LIKE, where it has to stand for itself."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _session(row: SessionRow, last_seq: int) -> Session:
+    return Session(
+        id=row.id,
+        owner_id=row.owner_id,
+        title=row.title,
+        model=row.model,
+        permission_mode=row.permission_mode,
+        output_schema=row.output_schema,
+        agent_session_id=row.agent_session_id,
+        workspace_id=row.workspace_id,
+        forked_from=row.forked_from,
+        cost_usd=row.cost_usd,
+        context_percent=row.context_percent,
+        created_at=row.created_at,
+        last_active_at=row.last_active_at,
+        last_seq=last_seq,
+    )
