@@ -5,12 +5,15 @@ messages say everything. A *turn* begins at the last thing a person wrote; the n
 number of steps that have been played.
 
 The CLI puts more into ``messages`` than people wrote: entries with the role ``system``, ``<system-reminder>`` blocks
-inside user entries, notes about interruptions, and skill texts. ``_words_of_a_person`` leaves them out.
+inside user entries, notes about interruptions, and skill texts; ``_words_of_a_turn`` leaves them out. Some things it
+writes do start a turn (a report of background work, a demand to go on after a cut), but are not remembered as said by
+the person. And a message sent while a tool runs comes inside a ``system`` entry and belongs to the running turn.
 """
 
 import hashlib
 import json
 import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -19,6 +22,17 @@ type Json = Mapping[str, Any]
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _WORKING_DIRECTORY = re.compile(r"[Ww]orking directory: (.+)")
+_SENT_IN_BETWEEN = re.compile(
+    r"The user sent a new message while you were working:\n(.*?)\n\nThis is how Claude Code surfaces", re.DOTALL
+)
+_TASK_NOTIFICATION = re.compile(r"<task-notification>.*</task-notification>", re.DOTALL)
+_HAND_BACK = re.compile(r"\[Subagent hand-back\].*?The report follows:\n(?P<report>(?:  [^\n]*\n?|\n)+)", re.DOTALL)
+_DEMANDS_OF_THE_CLI = (
+    "<task-notification>",
+    "CRITICAL: Respond with TEXT ONLY.",
+    "Output token limit hit.",
+    "Your response above was stopped by a safety classifier",
+)
 _NOTES_OF_THE_CLI = (
     "[Request interrupted by user",
     "Base directory for this skill:",
@@ -28,7 +42,6 @@ _NOTES_OF_THE_CLI = (
     "<local-command-caveat>",
     "[Image: ",
 )
-_NO_PERSON_WROTE = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +59,13 @@ class Conversation:
 
     model: str
     prompt: str
-    """The last message a person (or, for a subagent, the calling agent) wrote."""
+    """What started this turn: the last message of a person or, for a subagent, of the calling agent; seldom a demand of
+    the CLI itself. Empty when nobody wrote anything."""
 
     earlier_prompts: tuple[str, ...]
+    sent_in_between: tuple[str, ...]
+    """Messages of the person that reached the model in the middle of this turn."""
+
     steps_played: int
     """Model answers since the prompt; 0 for a fresh message."""
 
@@ -89,7 +106,8 @@ class Conversation:
             "turn_number": str(len(earlier) + 1),
             "first_message": (earlier or (self.prompt,))[0],
             "previous_message": earlier[-1] if earlier else "",
-            "earlier_messages": "\n".join(f"- {' '.join(text.split())}" for text in earlier),
+            "earlier_messages": _bullets(earlier),
+            "messages_in_between": _bullets(self.sent_in_between),
             "last_answer": self.last_answer,
             "last_tool_result": self.tool_results[-1].text if self.tool_results else "",
             "tool_results": "\n\n".join(f"{result.tool}:\n{result.text}" for result in self.tool_results),
@@ -103,8 +121,9 @@ def read_conversation(request: Json) -> Conversation:
     names = _tool_names(entries)
     state = Conversation(
         model=str(request.get("model") or "unknown"),
-        prompt=_NO_PERSON_WROTE,
+        prompt="",
         earlier_prompts=(),
+        sent_in_between=(),
         steps_played=0,
         tool_results=(),
         last_round=(),
@@ -123,7 +142,9 @@ def read_conversation(request: Json) -> Conversation:
             for block in _blocks(entry):
                 state = _told(state, block, names)
         else:
-            continue  # system entries stand between any two others and say nothing about roles
+            for block in _blocks(entry):
+                found = _SENT_IN_BETWEEN.findall(str(block.get("text", "")))
+                state = replace(state, sent_in_between=(*state.sent_in_between, *found))
         previous_role = str(role)
     return state
 
@@ -146,17 +167,23 @@ def _told(state: Conversation, block: Json, names: Mapping[str, str]) -> Convers
             is_error=bool(block.get("is_error")),
         )
         return replace(state, tool_results=(*state.tool_results, result), last_round=(*state.last_round, result))
-    words = _words_of_a_person(block)
+    words = _words_of_a_turn(block)
     if words is None:
         return state
-    earlier = state.earlier_prompts if state.prompt == _NO_PERSON_WROTE else (*state.earlier_prompts, state.prompt)
-    return replace(state, prompt=words, earlier_prompts=earlier, steps_played=0, tool_results=(), last_round=())
+    said = () if not state.prompt or state.prompt.startswith(_DEMANDS_OF_THE_CLI) else (state.prompt,)
+    earlier = (*state.earlier_prompts, *said, *state.sent_in_between)
+    return replace(
+        state, prompt=words, earlier_prompts=earlier, sent_in_between=(), steps_played=0, tool_results=(), last_round=()
+    )
 
 
-def _words_of_a_person(block: Json) -> str | None:
+def _words_of_a_turn(block: Json) -> str | None:
     if block.get("type") != "text":
         return None
-    words = _REMINDER.sub("", str(block.get("text", ""))).strip()
+    text = str(block.get("text", ""))
+    if notification := _TASK_NOTIFICATION.search(text):
+        return notification[0]
+    words = _REMINDER.sub("", text).strip()
     if not words or words.startswith(_NOTES_OF_THE_CLI):
         return None
     return words
@@ -177,7 +204,14 @@ def _objects(value: object) -> list[Json]:
 
 def _result_text(block: Json) -> str:
     texts = [str(part.get("text", "")) for part in _blocks(block) if part.get("type") == "text"]
-    return _REMINDER.sub("", "\n".join(texts)).strip()
+    text = _REMINDER.sub("", "\n".join(texts)).strip()
+    if report := _HAND_BACK.search(text):
+        return textwrap.dedent(report["report"]).strip()
+    return text
+
+
+def _bullets(texts: tuple[str, ...]) -> str:
+    return "\n".join(f"- {' '.join(text.split())}" for text in texts)
 
 
 def _tool_names(entries: list[Json]) -> dict[str, str]:

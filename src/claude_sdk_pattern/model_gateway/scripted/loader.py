@@ -28,12 +28,13 @@ class Match:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenarios:
-    """All scenarios in the order in which they are tried, and the three answers for when none applies."""
+    """All scenarios in the order in which they are tried, and the answers for when none applies."""
 
     scenarios: tuple[Scenario, ...]
     fallback: Step
     after_a_failed_tool: Step
     after_the_last_step: Step
+    after_a_message_in_between: Step
 
     def choose(self, prompt: str, tools: Iterable[str] = ()) -> Match | None:
         """Return the first scenario that fits what was written, or None: then ``fallback`` is the answer."""
@@ -67,6 +68,7 @@ def load_scenarios(paths: Sequence[Path] | None = None) -> Scenarios:
         fallback=_first(content.fallback for content in contents),
         after_a_failed_tool=_first(content.after_a_failed_tool for content in contents),
         after_the_last_step=_first(content.after_the_last_step for content in contents),
+        after_a_message_in_between=_first(content.after_a_message_in_between for content in contents),
     )
 
 
@@ -137,7 +139,7 @@ def _refuse_unknown_placeholders(file: Path, content: ScenarioFile) -> None:
     for scenario in content.scenarios:
         caught = {name for pattern in scenario.when.matches for name in re.compile(pattern).groupindex}
         _check_placeholders(file, scenario.name, scenario, CONVERSATION_NAMES | caught)
-    for name in ("fallback", "after_a_failed_tool", "after_the_last_step"):
+    for name in ("fallback", "after_a_failed_tool", "after_the_last_step", "after_a_message_in_between"):
         if (step := getattr(content, name)) is not None:
             _check_placeholders(file, None, step, CONVERSATION_NAMES, name)
 

@@ -26,7 +26,14 @@ def play(scenarios: Scenarios, conversation: Conversation, *, estimated_input_to
         reply = compose(
             Step(say="{{ problem }}"), {"problem": str(problem)}, estimated_input_tokens=estimated_input_tokens
         )
+    if conversation.sent_in_between and _ends_the_turn(reply):
+        note = compose(scenarios.after_a_message_in_between, values, estimated_input_tokens=estimated_input_tokens)
+        reply = replace(reply, blocks=(*reply.blocks, *note.blocks))
     return _with_structured_output(reply, match, conversation, values)
+
+
+def _ends_the_turn(reply: Reply) -> bool:
+    return reply.stop_reason == "end_turn" and reply.failure is None
 
 
 def _step(scenarios: Scenarios, match: Match | None, conversation: Conversation) -> Step:
@@ -46,9 +53,8 @@ def _with_structured_output(
     """Add the call that hands in the data to what would otherwise be the turn's last answer."""
     schema = conversation.tools.get(STRUCTURED_OUTPUT)
     handed_in = any(result.tool == STRUCTURED_OUTPUT and not result.is_error for result in conversation.tool_results)
-    is_last = reply.stop_reason == "end_turn" and reply.failure is None
-    if schema is None or handed_in or not is_last:
-        return reply
     given = match.scenario.structured_output if match else None
+    if schema is None or handed_in or not _ends_the_turn(reply) or given == "none":
+        return reply
     data = sample(schema) if given is None else fill_tree(given, values)
     return replace(reply, blocks=(*reply.blocks, tool_use(STRUCTURED_OUTPUT, data)), stop_reason="tool_use")

@@ -177,8 +177,9 @@ class Scenario(_Part):
     about: str
     when: When
     steps: tuple[Step, ...] = Field(min_length=1)
-    structured_output: dict[str, Any] | None = None
-    """The data to hand in when the request demands structured output. None: data made up from the demanded schema."""
+    structured_output: dict[str, Any] | Literal["none"] | None = None
+    """The data to hand in when the request demands structured output. None: data made up from the demanded schema;
+    ``"none"``: nothing, as in an answer to Claude Code itself."""
 
     after_a_failed_tool: Step | Literal["continue"] | None = None
     """What to answer when a tool failed or was refused. None: what the collection says."""
@@ -195,3 +196,6 @@ class ScenarioFile(_Part):
     after_a_failed_tool: Step | None = None
     after_the_last_step: Step | None = None
     """The answer when the CLI asks on although the scenario is over."""
+
+    after_a_message_in_between: Step | None = None
+    """What is added to a turn's last answer when the person wrote something while a tool ran."""

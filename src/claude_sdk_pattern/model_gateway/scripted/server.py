@@ -85,7 +85,7 @@ class ScriptedApp:
                 await connection.send_json(200, {"input_tokens": _estimated_tokens(request)})
             case "GET", "/v1/models":
                 await connection.send_json(200, _models())
-            case (("GET" | "HEAD"), "/"):
+            case (("GET" | "HEAD"), ("/" | "/api/hello")):  # the CLI warms up its connection with the second
                 await connection.send_json(200, {"status": "ok"})
             case _:
                 await connection.send_error(404, message=f"No such endpoint: {request.method} {request.path}")

@@ -1,9 +1,10 @@
 """Placeholders in scenario texts: ``{{ last_tool_result | first 20 lines | code }}``.
 
-A small language on purpose: a scenario author needs names and five helpers, not a programming language. A text is
+A small language on purpose: a scenario author needs names and a few helpers, not a programming language. A text is
 filled in one pass, so words quoted from a conversation are never themselves read as placeholders.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
@@ -19,6 +20,7 @@ CONVERSATION_NAMES = frozenset(
         "first_message",
         "previous_message",
         "earlier_messages",
+        "messages_in_between",
         "last_answer",
         "last_tool_result",
         "tool_results",
@@ -27,8 +29,8 @@ CONVERSATION_NAMES = frozenset(
 )
 """Names that every scenario may use; ``conversation.py`` gives them their values, the docs explain them."""
 
-_PLACEHOLDER = re.compile(r"\{\{([^{}]*)\}\}")
-_FIRST_LINES = re.compile(r"first (\d+) lines?")
+_PLACEHOLDER = re.compile(r'\{\{((?:"[^"]*"|[^"{}])*)\}\}')
+_FIRST = re.compile(r"first (\d+) (line|word)s?")
 _OR = re.compile(r'or "([^"]*)"')
 
 
@@ -45,8 +47,8 @@ def problems(text: str, names: frozenset[str]) -> Iterator[str]:
         for helper in helpers:
             if _helper(helper) is None:
                 yield (
-                    f'"| {helper}" is not known; use one of: | code, | quote, | one line, | first 20 lines, '
-                    '| or "other words"'
+                    f'"| {helper}" is not known; use one of: | code, | quote, | one line, | json, '
+                    '| first 20 lines, | first 5 words, | or "other words"'
                 )
 
 
@@ -83,8 +85,9 @@ def _parts(inside: str) -> list[str]:
 def _helper(written: str) -> Callable[[str], str] | None:
     if written in _HELPERS:
         return _HELPERS[written]
-    if lines := _FIRST_LINES.fullmatch(written):
-        return lambda value: "\n".join(value.splitlines()[: int(lines[1])])
+    if first := _FIRST.fullmatch(written):
+        split, joint = (str.splitlines, "\n") if first[2] == "line" else (str.split, " ")
+        return lambda value: joint.join(split(value)[: int(first[1])])
     if other := _OR.fullmatch(written):
         return lambda value: value or other[1]
     return None
@@ -100,4 +103,5 @@ _HELPERS: dict[str, Callable[[str], str]] = {
     "code": _code,
     "quote": lambda value: "\n".join(f"> {line}" for line in value.splitlines()),
     "one line": lambda value: " ".join(value.split()),
+    "json": json.dumps,
 }
