@@ -7,7 +7,7 @@
     ├── UnknownSession      there is no such session, or it was deleted
     ├── TapeNotEmpty        a copy was asked for into a tape that has events
     ├── TapeOverloaded      too much waits for the database; say so to the client and try later
-    ├── TapeUnavailable     the database did not take the event within the retry time
+    ├── TapeUnavailable     the database did not answer
     ├── TapeClosed          the log is shut down
     └── SubscriberTooSlow   a reader stayed too far behind; it reconnects with its last ``seq``
 """
@@ -54,9 +54,10 @@ class TapeOverloaded(TapeError):
 
 
 class TapeUnavailable(TapeError):
-    """The database did not take the event within the retry time; ``__cause__`` is its last error.
+    """The database did not answer, or not within the retry time; ``__cause__`` is its last error.
 
-    The event is not on the tape and its number was not used. Later appends are tried afresh.
+    After a failed append the event is not on the tape and its number is free, unless the connection broke in the
+    middle of a commit: then it may be, and later readers see it. Later calls are tried afresh.
     """
 
 

@@ -1,10 +1,13 @@
 """The read side of the tape: queries that change nothing. The hub and the log both stand on it."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import aliased
 
+from claude_sdk_pattern.events.errors import TapeUnavailable
 from claude_sdk_pattern.events.recorded import RecordedEvent
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.tables import EventRow
@@ -22,7 +25,10 @@ _COLUMNS = (
 
 
 class TapeReader:
-    """Reads committed events. Holds no state, so any number may exist beside the writer."""
+    """Reads committed events. Holds no state, so any number may exist beside the writer.
+
+    Every method raises :class:`TapeUnavailable` when the database does not answer.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -35,30 +41,31 @@ class TapeReader:
         if until is not None:
             query = query.where(EventRow.seq <= until)
         query = query.order_by(EventRow.seq).limit(limit)
-        async with self._database.engine.connect() as connection:
-            rows = (await connection.execute(query)).all()
-        return [_recorded(row) for row in rows]
+        return [_recorded(row) for row in await self._all(query)]
 
     async def last_seq(self, session_id: str) -> int:
         """Return the number of the last event, 0 for an empty tape or an unknown session."""
         query = select(func.max(EventRow.seq)).where(EventRow.session_id == session_id)
-        async with self._database.engine.connect() as connection:
-            return await connection.scalar(query) or 0
+        ((last_seq,),) = await self._all(query)
+        return last_seq or 0
 
     async def client_ids(self, session_id: str) -> dict[str, tuple[int, str | None]]:
         """Return ``client_id -> (seq, turn_id)`` of every message on the tape."""
         query = select(EventRow.client_id, EventRow.seq, EventRow.turn_id).where(
             EventRow.session_id == session_id, EventRow.client_id.is_not(None)
         )
-        async with self._database.engine.connect() as connection:
-            rows = (await connection.execute(query)).all()
-        return {cast("str", client_id): (seq, turn_id) for client_id, seq, turn_id in rows}
+        return {client_id: (seq, turn_id) for client_id, seq, turn_id in await self._all(query)}
 
     async def open_turns(self, session_id: str | None = None) -> list[tuple[str, str]]:
         """Return ``(session_id, turn_id)`` of every turn without a ``result``, oldest first, of one or all sessions."""
-        async with self._database.engine.connect() as connection:
-            rows = (await connection.execute(open_turns_query(session_id))).all()
-        return [(opened_in, turn_id) for opened_in, turn_id in rows]
+        return [(opened_in, turn_id) for opened_in, turn_id in await self._all(open_turns_query(session_id))]
+
+    async def _all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
+        try:
+            async with self._database.engine.connect() as connection:
+                return (await connection.execute(query)).all()
+        except (OperationalError, InterfaceError) as error:
+            raise TapeUnavailable(str(error.orig)) from error
 
 
 def open_turns_query(session_id: str | None) -> Select[str, str]:

@@ -123,8 +123,16 @@ class EventRow(Base):
             sqlite_where=text("client_id IS NOT NULL"),
             postgresql_where=text("client_id IS NOT NULL"),
         ),
-        # Recovery looks for turns that were opened and never closed; compaction for the deltas of one turn.
+        # Compaction looks for the deltas of one turn, recovery for the result of one.
         Index("ix_events_turn", "session_id", "turn_id", "type"),
+        # Recovery starts from the messages of all sessions, few among the events of all sessions.
+        Index(
+            "ix_events_opened",
+            "session_id",
+            "turn_id",
+            sqlite_where=text("type = 'user_message'"),
+            postgresql_where=text("type = 'user_message'"),
+        ),
         {"sqlite_with_rowid": False},
     )
 

@@ -1,0 +1,104 @@
+"""Writes the tape to SQLite through the plain driver in a thread of its own."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import override
+
+from claude_sdk_pattern.events.numbering import ClientKey, Recorded
+from claude_sdk_pattern.events.writers import COLUMNS, DatabaseTrouble, Row, TapeWriter
+from claude_sdk_pattern.storage.database import sqlite_pragmas
+
+# Shorter than the pool's: the log tries again itself, and closing it must not wait for long.
+_BUSY_TIMEOUT_MS = 1_000
+
+_INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608 (constants)
+_SELECT_ROW = f"SELECT {', '.join(COLUMNS)} FROM events WHERE session_id = ? AND seq = ?"  # noqa: S608 (constants)
+_SELECT_HEAD = (
+    "SELECT (SELECT coalesce(max(seq), 0) FROM events WHERE session_id = sessions.id) FROM sessions WHERE id = ?"
+)
+_SELECT_CLIENT_ID = "SELECT seq, turn_id FROM events WHERE session_id = ? AND client_id = ?"
+
+
+class SqliteWriter(TapeWriter):
+    """One connection, one thread. Several hops between threads per commit are what makes the pooled way slow."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tape-writer")
+        self._connection: sqlite3.Connection | None = None
+
+    @override
+    async def aclose(self) -> None:
+        await self._in_thread(self._close)
+        self._thread.shutdown()
+
+    @override
+    async def _last_seqs(self, session_ids: Sequence[str]) -> dict[str, int]:
+        def select() -> dict[str, int]:
+            connection = self._opened()
+            found = ((id_, connection.execute(_SELECT_HEAD, (id_,)).fetchone()) for id_ in session_ids)
+            return {id_: row[0] for id_, row in found if row is not None}
+
+        return await self._attempt(select)
+
+    @override
+    async def _client_ids(self, keys: Sequence[ClientKey]) -> dict[ClientKey, Recorded]:
+        def select() -> dict[ClientKey, Recorded]:
+            connection = self._opened()
+            found = ((key, connection.execute(_SELECT_CLIENT_ID, key).fetchone()) for key in keys)
+            return {key: row for key, row in found if row is not None}
+
+        return await self._attempt(select)
+
+    @override
+    async def _insert(self, rows: Sequence[Row]) -> None:
+        def insert() -> None:
+            connection = self._opened()
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(_INSERT, rows)
+            connection.execute("COMMIT")
+
+        await self._attempt(insert)
+
+    @override
+    async def _holds(self, row: Row) -> bool:
+        def select() -> bool:
+            return self._opened().execute(_SELECT_ROW, row[:2]).fetchone() == row
+
+        return await self._attempt(select)
+
+    async def _attempt[T](self, work: Callable[[], T]) -> T:
+        try:
+            return await self._in_thread(work)
+        except sqlite3.Error as error:
+            self._forget_heads()
+            await self._in_thread(self._close)
+            raise DatabaseTrouble from error
+
+    async def _in_thread[T](self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            # Opening must not make a new empty file where the database used to be.
+            uri = f"file:{_quoted(self._path)}?mode=rw"
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+            self._connection = connection
+            for pragma in sqlite_pragmas(_BUSY_TIMEOUT_MS):
+                connection.execute(pragma)
+        return self._connection
+
+    def _close(self) -> None:
+        # Closing rolls back what was begun, and a connection that met an I/O error is not to be trusted further.
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+
+def _quoted(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

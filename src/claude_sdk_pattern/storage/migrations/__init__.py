@@ -1,0 +1,1 @@
+"""Alembic migrations, one module per change under ``versions``."""
