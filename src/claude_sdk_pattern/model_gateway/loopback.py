@@ -32,7 +32,9 @@ async def serve_on_loopback(app: Any, *, port: int = 0) -> AsyncGenerator[str]:
     Raises:
         OSError: the port is taken.
     """
-    with socket.socket() as listener:
+    # The protocol is named because asyncio turns off Nagle's algorithm only then; without that, headers and body of an
+    # answer travel apart and a client's delayed acknowledgement adds 40 ms to each first byte.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         config = uvicorn.Config(

@@ -1,19 +1,12 @@
 """Run the scripted model inside the current process, for demo mode, tests and benchmarks."""
 
-import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
-import uvicorn
-
+from claude_sdk_pattern.model_gateway.loopback import serve_on_loopback
 from claude_sdk_pattern.model_gateway.scripted.loader import Scenarios, load_scenarios
 from claude_sdk_pattern.model_gateway.scripted.server import ReceivedRequest, ScriptedApp, create_scripted_app
-
-LOOPBACK = "127.0.0.1"
-_SHUTDOWN_SECONDS = 1
-"""Answers still hanging after this are cut off; nobody waits for a scripted one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,49 +35,8 @@ async def running_scripted_model(port: int = 0, scenarios: Scenarios | None = No
     """Serve on loopback from the current event loop while the block runs.
 
     ``port`` 0 takes a free one; ``scenarios`` None means the packaged ones. Raises OSError when the port is taken and
-    ScenarioError when a scenario file is wrong.
+    ScenarioError when a scenario file is wrong. Requests still hanging at the end are cut off after a second.
     """
     app = create_scripted_app(load_scenarios() if scenarios is None else scenarios)
-    with socket.create_server((LOOPBACK, port), backlog=1024) as listener:
-        server = _QuietServer(app)
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            await _first_done(server, serving)
-            yield ScriptedModel(base_url=f"http://{LOOPBACK}:{listener.getsockname()[1]}", app=app)
-        finally:
-            server.should_exit = True
-            await serving
-
-
-async def _first_done(server: "_QuietServer", serving: asyncio.Task[None]) -> None:
-    ready = asyncio.create_task(server.ready.wait())
-    await asyncio.wait({ready, serving}, return_when=asyncio.FIRST_COMPLETED)
-    ready.cancel()
-    if serving.done():
-        await serving
-
-
-class _QuietServer(uvicorn.Server):
-    """uvicorn as a guest in another program: it says when it is ready and leaves signals and logging alone."""
-
-    def __init__(self, app: ScriptedApp) -> None:
-        # Streams that are cut on purpose would be logged as errors: critical silences them.
-        super().__init__(
-            uvicorn.Config(
-                app,
-                lifespan="off",
-                access_log=False,
-                log_config=None,
-                log_level="critical",
-                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-            )
-        )
-        self.ready = asyncio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
+    async with serve_on_loopback(app, port=port) as base_url:
+        yield ScriptedModel(base_url=base_url, app=app)
