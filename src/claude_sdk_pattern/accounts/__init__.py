@@ -1,0 +1,1 @@
+"""Who people are, how they prove it, and who may do what to which session."""

@@ -1,0 +1,1 @@
+"""The HTTP and WebSocket edge: thin routers that decide nothing themselves."""
