@@ -83,6 +83,8 @@ class TicketRow(Base):
 
     token_hash: Mapped[str] = mapped_column(String(64), primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    # The login it was asked for with: when that ends, so does what the ticket opened.
+    family_id: Mapped[str] = mapped_column(String(36))
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
 
 

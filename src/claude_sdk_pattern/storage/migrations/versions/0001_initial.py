@@ -62,6 +62,7 @@ def _create_accounts() -> None:
         "tickets",
         sa.Column("token_hash", sa.String(64), primary_key=True),
         sa.Column("user_id", sa.String(36), sa.ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+        sa.Column("family_id", sa.String(36), nullable=False),
         sa.Column("expires_at", UtcDateTime(), nullable=False),
     )
     op.create_index("ix_tickets_expires_at", "tickets", ["expires_at"])
