@@ -198,6 +198,7 @@ class EventLog:
         except asyncio.CancelledError as error:
             # The shutdown itself was cancelled: nobody may wait for what will not be written.
             _give_up(self._pending.take(), error)
+            _finish(self._newest_batch)
             raise
 
     async def _commit_pending(self) -> None:
@@ -213,8 +214,7 @@ class EventLog:
             _give_up(drafts, error)
         finally:
             self._pending.settle(drafts)
-            if batch is not None and not batch.done():
-                batch.set_result(None)
+            _finish(batch)
 
     def _announce(self, drafts: list[Draft], outcomes: list[Outcome]) -> None:
         ends = [
@@ -243,6 +243,11 @@ class EventLog:
                 _logger.warning("tape_retry", reason=str(reason), delay_seconds=delay)
             await asyncio.sleep(delay)
             delay = min(2 * delay, self._limits.retry_max_seconds)
+
+
+def _finish(batch: asyncio.Future[None] | None) -> None:
+    if batch is not None and not batch.done():
+        batch.set_result(None)
 
 
 def _resolve(made: Draft, event: RecordedEvent) -> None:

@@ -88,7 +88,8 @@ class SqliteWriter(TapeWriter):
             uri = f"file:{_quoted(self._path)}?mode=rw"
             connection = sqlite3.connect(uri, uri=True, isolation_level=None)
             self._connection = connection
-            for pragma in sqlite_pragmas(_BUSY_TIMEOUT_MS):
+            # A no-op but for a file that was restored from a backup; readers would block such a file's writer.
+            for pragma in (*sqlite_pragmas(_BUSY_TIMEOUT_MS), "PRAGMA journal_mode=WAL"):
                 connection.execute(pragma)
         return self._connection
 

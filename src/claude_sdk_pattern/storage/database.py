@@ -83,11 +83,9 @@ def parse_url(url: str) -> URL:
 
 
 def sqlite_pragmas(busy_timeout_ms: int) -> tuple[str, ...]:
-    """Return what each SQLite connection is set up with, in this order."""
+    """Return what each SQLite connection is set up with. The write-ahead log is a property of the file."""
     return (
-        # First: switching to the write-ahead log may itself have to wait for a lock.
         f"PRAGMA busy_timeout={busy_timeout_ms}",
-        "PRAGMA journal_mode=WAL",
         # FULL flushes at each commit, which is what "stored" means here. Group commit makes it cost next to nothing.
         "PRAGMA synchronous=FULL",
         "PRAGMA foreign_keys=ON",

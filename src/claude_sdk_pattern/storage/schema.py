@@ -3,8 +3,12 @@
 The migrations are part of the package, so an installed wheel migrates without a checkout and without an ini file.
 """
 
+import asyncio
+import sqlite3
 from pathlib import Path
+from typing import cast
 
+import aiosqlite
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -14,6 +18,9 @@ from sqlalchemy import Connection, text
 from claude_sdk_pattern.storage.database import Database
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
+
+_SWITCH_TIMEOUT_SECONDS = 10
+_SWITCH_RETRY_SECONDS = 0.02
 
 # Any number will do, as long as every server of this project uses the same one.
 _POSTGRESQL_LOCK = 5_127_406_183_204
@@ -38,7 +45,8 @@ async def migrate(url: str, revision: str = "head") -> None:
     """
     async with Database(url) as database:
         if database.dialect == "sqlite":
-            Path(database.url.database or "").parent.mkdir(parents=True, exist_ok=True)
+            Path(database.sqlite_path).parent.mkdir(parents=True, exist_ok=True)
+            await _use_write_ahead_log(database)
         async with database.write_engine.begin() as connection:
             await connection.run_sync(_upgrade, revision)
 
@@ -72,6 +80,21 @@ async def require_current_schema(database: Database) -> None:
     current, head = await current_revision(database), head_revision()
     if current != head:
         raise SchemaMismatch(current, head)
+
+
+async def _use_write_ahead_log(database: Database) -> None:
+    """Switch an SQLite file to the write-ahead log, so that its readers and its writer do not block each other."""
+    async with asyncio.timeout(_SWITCH_TIMEOUT_SECONDS):
+        while True:
+            try:
+                async with database.engine.connect() as connection:
+                    # Not inside a transaction, hence behind the pool's back.
+                    driver = (await connection.get_raw_connection()).driver_connection
+                    await cast("aiosqlite.Connection", driver).execute("PRAGMA journal_mode=WAL")
+                    return
+            except sqlite3.OperationalError:
+                # SQLite does not wait here itself, whatever the busy timeout: another server is switching.
+                await asyncio.sleep(_SWITCH_RETRY_SECONDS)
 
 
 def _upgrade(connection: Connection, revision: str) -> None:
