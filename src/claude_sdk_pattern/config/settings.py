@@ -5,7 +5,7 @@ documentation: ``docs/configuration.md`` and ``.env.example`` are checked agains
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -76,6 +76,11 @@ class Settings(BaseSettings):
     max_sessions: int = Field(default=10, ge=1, description="Most live agent processes at once.")
     session_timeout: int = Field(
         default=1800, ge=1, description="Seconds of quiet after which a session gives up its agent process."
+    )
+    isolation: Literal["bubblewrap", "process"] | None = Field(
+        default=None,
+        description="How agent processes are kept apart: `bubblewrap` or `process`. Unset: bubblewrap where it works. "
+        "Set to `bubblewrap`, the server refuses to start where it does not.",
     )
     prewarm_pool_size: int = Field(
         default=2, ge=0, description="Agent processes kept connected ahead of need; 0 turns the pool off."

@@ -107,7 +107,8 @@ class Conversation:
         self._accepted: dict[str, asyncio.Future[Accepted] | Accepted] = {
             client_id: Accepted(turn_id=turn_id or "", seq=seq) for client_id, (seq, turn_id) in accepted.items()
         }
-        self._queue: asyncio.Queue[_Turn] = asyncio.Queue()
+        # None is a wake-up without a message.
+        self._queue: asyncio.Queue[_Turn | None] = asyncio.Queue()
         self._turn: _Turn | None = None
         self._process: AgentProcess | None = None
         self._state = TranslationState()
@@ -209,6 +210,13 @@ class Conversation:
                 await self._apply_settings(process)
         await self._services.log.append(self._session.id, events.SessionUpdated(**changed), actor=actor)
 
+    async def wake(self) -> None:
+        """Bring the process of a sleeping session back now, so that its next message is answered at once."""
+        if self._closing:
+            raise ShuttingDownError
+        if self._process is None and not self.is_busy:
+            self._queue.put_nowait(None)
+
     async def hibernate(self) -> None:
         """End the process of a quiet session; a busy one keeps it."""
         process = self._process
@@ -241,10 +249,10 @@ class Conversation:
             process, self._process = self._process, None
             await process.stop()
             await self._services.slots.release(self)
-        unfinished = [self._turn] if self._turn is not None else []
+        unfinished = [self._turn]
         while not self._queue.empty():
             unfinished.append(self._queue.get_nowait())
-        for turn in unfinished:
+        for turn in filter(None, unfinished):
             await self._finish_broken(turn, "The server was stopped.")
         if self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
@@ -288,26 +296,35 @@ class Conversation:
             turn = await self._queue.get()
             self._turn = turn
             try:
-                await self._run_turn(turn)
+                await (self._wake() if turn is None else self._run_turn(turn))
             except TapeError:
                 # The tape cannot take anything now. The turn stays open on it and is closed at the next start.
-                logger.exception("turn_not_recorded", session_id=self._session.id, turn_id=turn.turn_id)
+                logger.exception("turn_not_recorded", session_id=self._session.id)
             self._turn = None
             self._idle_since = asyncio.get_running_loop().time()
             await self._services.slots.notify()
+
+    async def _wake(self) -> None:
+        try:
+            await self._ready_process()
+        except (AgentStartError, AgentCrashedError) as error:
+            self._report_no_start(error)
+        else:
+            self._emit(events.Status(status="idle"))
 
     async def _run_turn(self, turn: _Turn) -> None:
         self._state = replace(self._state.for_turn(turn.turn_id), status="thinking")
         self._emit(events.Status(status="thinking"))
         try:
-            process = await self._ready_process(turn)
+            process = await self._ready_process()
             if turn.interrupt.is_set():
                 self._emit(events.Result(subtype="interrupted", is_error=False))
             else:
                 await process.send(turn.text, message_uuid=turn.turn_id)
                 await self._result_of(turn, process)
         except AgentStartError as error:
-            await self._give_up(turn, error)
+            self._report_no_start(error)
+            self._emit(events.Result(subtype="error", is_error=True, error="The agent could not be started."))
         except AgentCrashedError as error:
             await self._recover(turn, error)
         finally:
@@ -345,11 +362,10 @@ class Conversation:
             if not turn.done.done():
                 self._lose_process(AgentCrashedError("the agent process did not stop"))
 
-    async def _give_up(self, turn: _Turn, error: AgentStartError) -> None:
+    def _report_no_start(self, error: Exception) -> None:
         logger.error("agent_start_failed", session_id=self._session.id, error=str(error))
         text = "The agent could not be started. Your message is saved; try again in a moment."
         self._emit(events.Error(code="agent_start_failed", message=text, recoverable=True))
-        self._emit(events.Result(subtype="error", is_error=True, error=text))
 
     async def _recover(self, turn: _Turn, error: AgentCrashedError) -> None:
         """Close a turn whose process died, and bring the process back."""
@@ -362,7 +378,7 @@ class Conversation:
         self._emit(events.Error(code="subprocess_crash", message=text, recoverable=True))
         await self._finish_broken(turn, text)
         try:
-            await self._ready_process(turn)
+            await self._ready_process()
         except (AgentStartError, AgentCrashedError) as failure:
             logger.error("agent_not_recovered", session_id=self._session.id, error=str(failure))
             text = "The agent could not be brought back. Send a message to try again, or start a new chat."
@@ -382,7 +398,7 @@ class Conversation:
 
     # --- the process --------------------------------------------------------------------------------------------
 
-    async def _ready_process(self, turn: _Turn) -> AgentProcess:
+    async def _ready_process(self) -> AgentProcess:
         """Return a live process bound to this session: the one it has, a warm one, or a new one.
 
         Raises:

@@ -86,6 +86,11 @@ class SessionManager:
         self._conversations.clear()
         await self.pool.__aexit__(exc_type, exc, traceback)
 
+    @property
+    def is_closing(self) -> bool:
+        """Whether the server is stopping."""
+        return self._closing
+
     # --- sessions -----------------------------------------------------------------------------------------------
 
     async def create(

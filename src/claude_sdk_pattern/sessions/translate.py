@@ -38,6 +38,7 @@ _SILENT_SYSTEM_SUBTYPES = frozenset(
         "hook_started",
         "hook_response",
         "session_state_changed",
+        "session_title_changed",
         "status",
         "task_progress",
         "task_started",
@@ -45,6 +46,9 @@ _SILENT_SYSTEM_SUBTYPES = frozenset(
         "thinking_tokens",
     }
 )
+
+# Messages the SDK has no class for that we know, and know to be the CLI's own bookkeeping.
+_SILENT_KINDS = frozenset({"command_lifecycle"})
 
 # The tools that start a subagent; the CLI renamed the first to the second and accepts both.
 _SUBAGENT_TOOLS = frozenset({"Task", "Agent"})
@@ -126,6 +130,8 @@ def translate(state: TranslationState, message: Message | UnknownMessage, *, now
         case ConversationResetMessage():
             # The CLI starts counting anew with its emptied conversation.
             return replace(state, cost_so_far_usd=0.0), []
+        case UnknownMessage(kind=kind) if kind in _SILENT_KINDS:
+            return state, []
         case UnknownMessage():
             return state, [events.SdkMessage(kind=message.kind, data=message.data)]
         case _:

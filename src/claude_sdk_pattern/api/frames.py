@@ -1,0 +1,198 @@
+"""Frames of the WebSocket: what a client may send, and what the server says about one connection only.
+
+Events of the tape are in :mod:`claude_sdk_pattern.events.types`. Frames here carry no ``seq``: they are not kept.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from claude_sdk_pattern.events.types import PermissionDecision, StatusName
+
+PROTOCOL = "csp.v1"
+
+
+class _Frame(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def encode(self) -> str:
+        """Return the frame as compact JSON, without fields that are ``None``."""
+        return self.model_dump_json(exclude_none=True)
+
+
+# --- client to server ------------------------------------------------------------------------------------------
+
+
+class UserMessageFrame(_Frame):
+    """Send a message. ``client_id`` is the client's own id for it: sent twice, it runs once."""
+
+    type: Literal["user_message"]
+    text: str
+    client_id: str = Field(min_length=1, max_length=128)
+    attachments: tuple[str, ...] = Field(default=(), max_length=0)
+
+
+class InterruptFrame(_Frame):
+    """Stop the running turn."""
+
+    type: Literal["interrupt"]
+
+
+class PermissionResponseFrame(_Frame):
+    """Answer a permission request. ``updated_input`` replaces the tool's input; ``message`` is told to the agent."""
+
+    type: Literal["permission_response"]
+    request_id: str
+    decision: PermissionDecision
+    remember: bool = False
+    updated_input: dict[str, Any] | None = None
+    message: str | None = Field(default=None, max_length=4000)
+
+
+class SyncCommand(_Frame):
+    """Send again everything after ``last_message_seq``."""
+
+    type: Literal["session_command"]
+    command: Literal["sync"]
+    last_message_seq: int = Field(ge=0)
+
+
+class ForkCommand(_Frame):
+    """Make a new session that shares this one's past up to ``at_seq``, or all of it."""
+
+    type: Literal["session_command"]
+    command: Literal["fork"]
+    at_seq: int | None = Field(default=None, ge=1)
+
+
+class ResumeCommand(_Frame):
+    """Start the session's agent process now instead of with the next message."""
+
+    type: Literal["session_command"]
+    command: Literal["resume"]
+
+
+class ContinueCommand(_Frame):
+    """Name the session this user was last active in."""
+
+    type: Literal["session_command"]
+    command: Literal["continue"]
+
+
+class SetModelCommand(_Frame):
+    """Use another model from the next request on."""
+
+    type: Literal["session_command"]
+    command: Literal["set_model"]
+    model: str = Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]*$")
+
+
+class SetPermissionModeCommand(_Frame):
+    """Change when the agent asks before it uses a tool."""
+
+    type: Literal["session_command"]
+    command: Literal["set_permission_mode"]
+    permission_mode: Literal["default", "acceptEdits", "plan", "dontAsk"]
+
+
+_SessionCommand = Annotated[
+    SyncCommand | ForkCommand | ResumeCommand | ContinueCommand | SetModelCommand | SetPermissionModeCommand,
+    Field(discriminator="command"),
+]
+
+
+class PresenceFrame(_Frame):
+    """Say what this person is doing."""
+
+    type: Literal["presence"]
+    state: Literal["active", "idle", "typing"]
+
+
+class PingFrame(_Frame):
+    """Ask for a ``pong``."""
+
+    type: Literal["ping"]
+
+
+ClientFrame = Annotated[
+    UserMessageFrame | InterruptFrame | PermissionResponseFrame | _SessionCommand | PresenceFrame | PingFrame,
+    Field(discriminator="type"),
+]
+
+client_frame_adapter: TypeAdapter[ClientFrame] = TypeAdapter(ClientFrame)
+"""Reads a frame from its JSON; raises :class:`pydantic.ValidationError` on anything that is not one."""
+
+
+# --- server to client ------------------------------------------------------------------------------------------
+
+
+class Participant(_Frame):
+    """Someone who has the session open. ``state`` is the liveliest of their connections'."""
+
+    id: str
+    username: str
+    state: Literal["active", "idle", "typing"]
+
+
+class You(_Frame):
+    """Who the server takes this connection for."""
+
+    id: str
+    username: str
+    role: str
+
+
+class HelloFrame(_Frame):
+    """The first frame. With ``resume`` "gap" the client drops what it has; events follow from ``from_seq`` on."""
+
+    type: Literal["hello"] = "hello"
+    protocol: str = PROTOCOL
+    session_id: str
+    title: str
+    model: str
+    permission_mode: str
+    status: StatusName
+    last_seq: int
+    cost_usd: float
+    context_percent: float | None
+    resume: Literal["ok", "gap"]
+    from_seq: int | None = None
+    you: You
+    participants: tuple[Participant, ...]
+
+
+class PresenceUpdate(_Frame):
+    """Who is here now."""
+
+    type: Literal["presence"] = "presence"
+    participants: tuple[Participant, ...]
+
+
+class PongFrame(_Frame):
+    """The answer to ``ping``."""
+
+    type: Literal["pong"] = "pong"
+
+
+class ErrorFrame(_Frame):
+    """What was wrong with one frame of this client. ``client_id`` names the message it refused, if it was one."""
+
+    type: Literal["error"] = "error"
+    code: str
+    message: str
+    recoverable: bool
+    retry_after_ms: int | None = None
+    client_id: str | None = None
+
+
+class CommandResultFrame(_Frame):
+    """A session command that names another session has done so; the client may open it."""
+
+    type: Literal["session_command_result"] = "session_command_result"
+    command: Literal["fork", "continue"]
+    session_id: str
+
+
+ServerFrame = Annotated[
+    HelloFrame | PresenceUpdate | PongFrame | ErrorFrame | CommandResultFrame, Field(discriminator="type")
+]

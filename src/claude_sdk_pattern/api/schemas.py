@@ -1,0 +1,104 @@
+"""Bodies of the REST API, as ``docs/protocol.md`` has them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from claude_sdk_pattern.events.types import PermissionDecision, StatusName
+
+Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+Model = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]*$")]
+PermissionModeName = Literal["default", "acceptEdits", "plan", "dontAsk"]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class CreateSession(_Body):
+    """Settings of a new session; what is left out gets the server's default."""
+
+    title: Title | None = None
+    model: Model | None = None
+    permission_mode: PermissionModeName | None = None
+    output_schema: dict[str, Any] | None = Field(
+        default=None, description="JSON Schema that the result of every turn has to fit."
+    )
+
+
+class UpdateSession(_Body):
+    """Settings to change; what is left out stays."""
+
+    title: Title | None = None
+    model: Model | None = None
+    permission_mode: PermissionModeName | None = None
+
+
+class SessionView(_Body):
+    """A session. ``cost_usd`` is its total so far, ``last_seq`` the number of its last event."""
+
+    id: str
+    title: str
+    status: StatusName
+    owner: str
+    model: str
+    permission_mode: str
+    last_seq: int
+    cost_usd: float
+    context_percent: float | None
+    forked_from: str | None
+    created_at: datetime
+    last_active_at: datetime
+
+
+class SessionPage(_Body):
+    """One page of sessions. ``next_cursor`` asks for the next one; null on the last."""
+
+    items: list[SessionView]
+    next_cursor: str | None
+
+
+class MessagePage(_Body):
+    """One page of a tape. ``next_after`` is the ``after`` of the next page; null when this is the end."""
+
+    items: list[dict[str, Any]] = Field(description="Events as the WebSocket sends them.")
+    next_after: int | None
+    last_seq: int
+
+
+class SendMessage(_Body):
+    """A message. The same ``client_id`` again is the same message and runs once."""
+
+    text: str
+    client_id: str | None = Field(default=None, min_length=1, max_length=128)
+    attachments: list[str] = Field(default=[], max_length=0, description="Reserved; must be empty.")
+
+
+class MessageAccepted(_Body):
+    """The message is stored and waits for its turn."""
+
+    turn_id: str
+    seq: int
+
+
+class Interrupted(_Body):
+    """Whether there was a turn to stop."""
+
+    interrupted: bool
+
+
+class ForkSession(_Body):
+    """Where to fork: behind the last turn answered at or before ``at_seq``; null: at the end."""
+
+    at_seq: int | None = Field(default=None, ge=1)
+    title: Title | None = None
+
+
+class ApprovalDecision(_Body):
+    """An answer to a permission request."""
+
+    decision: PermissionDecision
+    remember: bool = False
+    updated_input: dict[str, Any] | None = None
+    message: str | None = Field(default=None, max_length=4000)

@@ -1,0 +1,218 @@
+"""REST routes of sessions. Each asks who may, calls the manager, and shapes the answer."""
+
+import base64
+import binascii
+from datetime import datetime
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Depends, Query, Response
+from jsonschema import Draft202012Validator, SchemaError
+from uuid_utils import uuid4
+
+from claude_sdk_pattern.accounts.access import SessionAction, authorize
+from claude_sdk_pattern.accounts.users import Role
+from claude_sdk_pattern.api.dependencies import CurrentUser
+from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES, Problem
+from claude_sdk_pattern.api.schemas import (
+    ApprovalDecision,
+    CreateSession,
+    ForkSession,
+    Interrupted,
+    MessageAccepted,
+    MessagePage,
+    SendMessage,
+    SessionPage,
+    SessionView,
+    UpdateSession,
+)
+from claude_sdk_pattern.api.services import Services, ServicesDependency
+from claude_sdk_pattern.events.recorded import user_actor
+from claude_sdk_pattern.sessions.approvals import Answer
+from claude_sdk_pattern.sessions.repository import PageKey, Session
+
+router = APIRouter(prefix="/api/v1/sessions", tags=["sessions"], responses=PROBLEM_RESPONSES)
+
+MAX_PAGE = 200
+MAX_EVENTS = 1000
+
+
+async def _readable(session_id: str, user: CurrentUser, services: ServicesDependency) -> Session:
+    session = await services.manager.get(session_id)
+    authorize(user, SessionAction.READ, session.owner_id)
+    return session
+
+
+async def _writable(session_id: str, user: CurrentUser, services: ServicesDependency) -> Session:
+    session = await services.manager.get(session_id)
+    authorize(user, SessionAction.WRITE, session.owner_id)
+    return session
+
+
+async def _owned(session_id: str, user: CurrentUser, services: ServicesDependency) -> Session:
+    session = await services.manager.get(session_id)
+    authorize(user, SessionAction.MANAGE, session.owner_id)
+    return session
+
+
+Readable = Annotated[Session, Depends(_readable)]
+Writable = Annotated[Session, Depends(_writable)]
+Owned = Annotated[Session, Depends(_owned)]
+
+
+@router.get("")
+async def list_sessions(
+    user: CurrentUser,
+    services: ServicesDependency,
+    q: Annotated[str | None, Query(max_length=200, description="Text to look for in titles and messages.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+    cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+) -> SessionPage:
+    """List the user's sessions, most recently active first; administrators see everybody's."""
+    owner_id = None if user.role is Role.ADMIN else user.id
+    after = None if cursor is None else _decoded(cursor)
+    found = await services.manager.list(owner_id=owner_id, query=q, limit=limit + 1, after=after)
+    page = found[:limit]
+    return SessionPage(
+        items=[_view(services, session) for session in page],
+        next_cursor=_encoded(page[-1]) if len(found) > limit else None,
+    )
+
+
+@router.post("", status_code=201)
+async def create_session(body: CreateSession, user: CurrentUser, services: ServicesDependency) -> SessionView:
+    """Make a session. Its agent starts with the first message."""
+    if body.output_schema is not None:
+        try:
+            Draft202012Validator.check_schema(body.output_schema)
+        except SchemaError as error:
+            raise Problem(
+                422, "invalid_output_schema", "The output schema is no valid JSON Schema.", error.message
+            ) from error
+    session = await services.manager.create(
+        owner_id=user.id,
+        title=body.title,
+        model=body.model,
+        permission_mode=body.permission_mode,
+        output_schema=body.output_schema,
+    )
+    return _view(services, session)
+
+
+@router.get("/{session_id}")
+async def get_session(session: Readable, services: ServicesDependency) -> SessionView:
+    """Return one session."""
+    return _view(services, session)
+
+
+@router.patch("/{session_id}")
+async def update_session(
+    body: UpdateSession, session: Owned, user: CurrentUser, services: ServicesDependency
+) -> SessionView:
+    """Change a session's settings."""
+    conversation = await services.manager.open(session.id)
+    await conversation.configure(
+        title=body.title, model=body.model, permission_mode=body.permission_mode, actor=user_actor(user.id)
+    )
+    return _view(services, await services.manager.get(session.id))
+
+
+@router.delete("/{session_id}", status_code=204)
+async def delete_session(session: Owned, services: ServicesDependency) -> Response:
+    """Delete a session with its messages and files. A running turn is stopped."""
+    await services.manager.delete(session.id)
+    return Response(status_code=204)
+
+
+@router.get("/{session_id}/messages", response_model=MessagePage)
+async def read_messages(
+    session: Readable,
+    services: ServicesDependency,
+    after: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = 200,
+) -> Response:
+    """Read the tape after event number `after`."""
+    found = await services.log.read(session.id, after=after, limit=limit + 1)
+    page = found[:limit]
+    next_after = str(page[-1].seq).encode() if len(found) > limit else b"null"
+    # The frames are JSON already; parsing and encoding them again would be all the work there is.
+    body = b'{"items":[%b],"next_after":%b,"last_seq":%d}' % (
+        b",".join(event.frame for event in page),
+        next_after,
+        max(session.last_seq, page[-1].seq if page else 0),
+    )
+    return Response(body, media_type="application/json")
+
+
+@router.post("/{session_id}/messages", status_code=202)
+async def send_message(
+    body: SendMessage, session: Writable, user: CurrentUser, services: ServicesDependency
+) -> MessageAccepted:
+    """Send a message. It is stored when this answers, and answered when its turn comes."""
+    accepted = await services.manager.submit(
+        session.id, body.text, client_id=body.client_id or str(uuid4()), actor=user_actor(user.id)
+    )
+    return MessageAccepted(turn_id=accepted.turn_id, seq=accepted.seq)
+
+
+@router.post("/{session_id}/interrupt")
+async def interrupt(session: Writable, services: ServicesDependency) -> Interrupted:
+    """Stop the running turn."""
+    conversation = await services.manager.open(session.id)
+    return Interrupted(interrupted=conversation.interrupt())
+
+
+@router.post("/{session_id}/fork", status_code=201)
+async def fork_session(
+    body: ForkSession, session: Readable, user: CurrentUser, services: ServicesDependency
+) -> SessionView:
+    """Make a session of one's own that shares the past of this one."""
+    fork = await services.manager.fork(session.id, owner_id=user.id, at_seq=body.at_seq, title=body.title)
+    return _view(services, fork)
+
+
+@router.post("/{session_id}/approvals/{request_id}", status_code=204)
+async def answer_permission_request(
+    request_id: str, body: ApprovalDecision, session: Writable, user: CurrentUser, services: ServicesDependency
+) -> Response:
+    """Allow or deny a tool call the agent waits for. The first answer decides."""
+    conversation = await services.manager.open(session.id)
+    answer = Answer(
+        decision=body.decision,
+        by=user.id,
+        message=body.message,
+        updated_input=body.updated_input,
+        remember=body.remember,
+    )
+    conversation.answer_permission(request_id, answer)
+    return Response(status_code=204)
+
+
+def _view(services: Services, session: Session) -> SessionView:
+    return SessionView(
+        id=session.id,
+        title=session.title,
+        status=services.manager.status(session.id),
+        owner=session.owner_id,
+        model=session.model,
+        permission_mode=session.permission_mode,
+        last_seq=session.last_seq,
+        cost_usd=session.cost_usd,
+        context_percent=session.context_percent,
+        forked_from=session.forked_from,
+        created_at=session.created_at,
+        last_active_at=session.last_active_at,
+    )
+
+
+def _encoded(session: Session) -> str:
+    place = orjson.dumps([session.last_active_at.isoformat(), session.id])
+    return base64.urlsafe_b64encode(place).decode()
+
+
+def _decoded(cursor: str) -> PageKey:
+    try:
+        moment, session_id = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
+        return PageKey(last_active_at=datetime.fromisoformat(moment), session_id=str(session_id))
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise Problem(422, "invalid_cursor", "The cursor is not one this server gave out.") from error

@@ -1,0 +1,379 @@
+"""The WebSocket ``/ws/v1/chat``: commands in, the session's tape out.
+
+Each connection has three tasks: one reads frames, one sends the tape from the connection's own cursor, one sends what
+is about this connection only. None of them makes another wait, and a slow client delays nobody but itself.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any, Literal, assert_never
+
+import structlog
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect, WebSocketException
+from pydantic import ValidationError
+
+from claude_sdk_pattern.accounts.access import SessionAction, authorize
+from claude_sdk_pattern.accounts.errors import AccountError, AuthenticationError
+from claude_sdk_pattern.accounts.identities import Identity
+from claude_sdk_pattern.api.frames import (
+    PROTOCOL,
+    ClientFrame,
+    CommandResultFrame,
+    ContinueCommand,
+    ErrorFrame,
+    ForkCommand,
+    HelloFrame,
+    InterruptFrame,
+    PermissionResponseFrame,
+    PingFrame,
+    PongFrame,
+    PresenceFrame,
+    ResumeCommand,
+    SetModelCommand,
+    SetPermissionModeCommand,
+    SyncCommand,
+    UserMessageFrame,
+    You,
+    client_frame_adapter,
+)
+from claude_sdk_pattern.api.presence import Connection
+from claude_sdk_pattern.api.services import Services, services_of
+from claude_sdk_pattern.events.errors import SubscriberTooSlow, TapeError
+from claude_sdk_pattern.events.hub import Subscription
+from claude_sdk_pattern.events.recorded import user_actor
+from claude_sdk_pattern.events.resume import resume_point
+from claude_sdk_pattern.sessions.approvals import Answer
+from claude_sdk_pattern.sessions.errors import (
+    MessageTooLongError,
+    QueueFullError,
+    SessionError,
+    SessionNotFoundError,
+    ShuttingDownError,
+)
+from claude_sdk_pattern.sessions.repository import Session
+
+logger = structlog.get_logger(__name__)
+
+router = APIRouter()
+
+_BEARER = "csp.bearer."
+
+# Close codes of docs/protocol.md.
+_NOT_AUTHENTICATED = 4401
+_NOT_ALLOWED = 4403
+_NO_SUCH_SESSION = 4404
+_TOO_SLOW = 4408
+_RESTARTING = 1012
+_POLICY_VIOLATION = 1008
+
+# A client that sends this many bad frames in a row is broken, and will not be mended by an eleventh answer.
+_BAD_FRAMES_IN_A_ROW = 10
+
+# How soon a connection feels that its login has ended; one query per login and second at most.
+_RECHECK_SECONDS = 2.0
+
+# Frames about one connection are few; a client that leaves this many unread does not read at all.
+_OUTBOX_LIMIT = 256
+
+
+@router.websocket("/ws/v1/chat")
+async def chat(websocket: WebSocket, session_id: str | None = None, after: int = 0, ticket: str | None = None) -> None:
+    """Serve one client of one session until it leaves; see ``docs/protocol.md``."""
+    services = services_of(websocket)
+    if not services.origins.allows(websocket):
+        # Before the handshake: a page of another origin gets no connection to look at, not even a close code.
+        raise WebSocketException(code=_NOT_ALLOWED, reason="origin not allowed")
+    offered = [item.strip() for item in websocket.headers.get("sec-websocket-protocol", "").split(",")]
+    await websocket.accept(subprotocol=PROTOCOL if PROTOCOL in offered else None)
+    try:
+        identity = await _authenticate(services, offered, ticket)
+        session = await _session(services, identity, session_id)
+    except AuthenticationError:
+        await websocket.close(_NOT_AUTHENTICATED, "sign in again")
+    except (SessionNotFoundError, AccountError):
+        await websocket.close(_NO_SUCH_SESSION, "no such session")
+    except ShuttingDownError:
+        await websocket.close(_RESTARTING, "the server is restarting")
+    else:
+        await _Chat(websocket, services, identity, session).run(after)
+
+
+async def _authenticate(services: Services, offered: list[str], ticket: str | None) -> Identity:
+    if ticket is not None:
+        return await services.accounts.redeem_ticket(ticket)
+    tokens = [item.removeprefix(_BEARER) for item in offered if item.startswith(_BEARER)]
+    return await services.accounts.identify(tokens[0] if len(tokens) == 1 else "")
+
+
+async def _session(services: Services, identity: Identity, session_id: str | None) -> Session:
+    if session_id is None:
+        return await services.manager.create(owner_id=identity.user.id)
+    session = await services.manager.get(session_id)
+    authorize(identity.user, SessionAction.READ, session.owner_id)
+    return session
+
+
+class _CloseError(Exception):
+    """Ends the connection with a close code."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class _Chat:
+    """One connection."""
+
+    def __init__(self, websocket: WebSocket, services: Services, identity: Identity, session: Session) -> None:
+        self._websocket = websocket
+        self._services = services
+        self._identity = identity
+        self._user = identity.user
+        self._actor = user_actor(identity.user.id)
+        self._session = session
+        self._outbox: asyncio.Queue[str] = asyncio.Queue(_OUTBOX_LIMIT)
+        self._connection = Connection(identity.user, self._post)
+        self._restart_from: asyncio.Queue[int] = asyncio.Queue()
+        self._bad_frames = 0
+
+    async def run(self, after: int) -> None:
+        """Serve until the client leaves or one of the tasks says why it must."""
+        presence, session_id = self._services.presence, self._session.id
+        presence.join(session_id, self._connection)
+        self._restart_from.put_nowait(after)
+        try:
+            await _first_of(self._receive(), self._send_tape(), self._send_outbox(), self._watch_login())
+        except _CloseError as close:
+            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+                await self._websocket.close(close.code, close.reason)
+        except WebSocketDisconnect:
+            pass
+        finally:
+            presence.leave(session_id, self._connection)
+
+    async def _watch_login(self) -> None:
+        """End the connection soon after its login has ended or its user has lost the session."""
+        while True:
+            await asyncio.sleep(_RECHECK_SECONDS)
+            identity = await self._recheck()
+            try:
+                authorize(identity.user, SessionAction.READ, self._session.owner_id)
+            except AccountError as error:
+                raise _CloseError(_NOT_ALLOWED, "not allowed any more") from error
+
+    async def _recheck(self) -> Identity:
+        try:
+            return await self._services.accounts.recheck(self._identity)
+        except AuthenticationError as error:
+            raise _CloseError(_NOT_AUTHENTICATED, "sign in again") from error
+
+    # --- out ----------------------------------------------------------------------------------------------------
+
+    async def _send_tape(self) -> None:
+        """Send the tape from wherever the client asked last; a ``sync`` begins again from another place."""
+        sending: asyncio.Task[None] | None = None
+        asked = asyncio.create_task(self._restart_from.get())
+        try:
+            while True:
+                await asyncio.wait({asked, *([sending] if sending else [])}, return_when=asyncio.FIRST_COMPLETED)
+                if sending is not None and sending.done():
+                    return sending.result()
+                if sending is not None:
+                    await _end(sending)
+                sending = asyncio.create_task(self._send_from(asked.result()))
+                asked = asyncio.create_task(self._restart_from.get())
+        finally:
+            await _end(asked, sending)
+
+    async def _send_from(self, after: int) -> None:
+        services, session_id = self._services, self._session.id
+        # Read before subscribing: what is appended in between is delivered, never lost.
+        point = resume_point(after, await services.log.last_seq(session_id))
+        async with services.hub.subscribe(session_id, after=point.after) as subscription:
+            await self._send(await self._hello(resume="gap" if point.is_gap else "ok", from_seq=point.from_seq))
+            stuck = asyncio.create_task(subscription.evicted.wait())
+            pump = asyncio.create_task(self._pump(subscription))
+            try:
+                await asyncio.wait({stuck, pump}, return_when=asyncio.FIRST_COMPLETED)
+                if not pump.done():
+                    raise _CloseError(_TOO_SLOW, "too slow: reconnect with after")
+                pump.result()
+            except SubscriberTooSlow as error:
+                raise _CloseError(_TOO_SLOW, "too slow: reconnect with after") from error
+            finally:
+                await _end(stuck, pump)
+        if services.manager.is_closing:
+            raise _CloseError(_RESTARTING, "the server is restarting")
+        raise _CloseError(_NO_SUCH_SESSION, "the session was deleted")
+
+    async def _pump(self, subscription: Subscription) -> None:
+        async for batch in subscription:
+            for event in batch:
+                await self._websocket.send_text(event.frame.decode())
+
+    async def _hello(self, *, resume: Literal["ok", "gap"], from_seq: int) -> str:
+        session = await self._services.manager.get(self._session.id)
+        return HelloFrame(
+            session_id=session.id,
+            title=session.title,
+            model=session.model,
+            permission_mode=session.permission_mode,
+            status=self._services.manager.status(session.id),
+            last_seq=session.last_seq,
+            cost_usd=session.cost_usd,
+            context_percent=session.context_percent,
+            resume=resume,
+            from_seq=from_seq if resume == "gap" else None,
+            you=You(id=self._user.id, username=self._user.username, role=self._user.role),
+            participants=self._services.presence.participants(session.id),
+        ).encode()
+
+    async def _send(self, frame: str) -> None:
+        await self._websocket.send_text(frame)
+
+    async def _send_outbox(self) -> None:
+        while True:
+            await self._send(await self._outbox.get())
+
+    def _post(self, frame: str) -> None:
+        with contextlib.suppress(asyncio.QueueFull):
+            self._outbox.put_nowait(frame)
+
+    # --- in -----------------------------------------------------------------------------------------------------
+
+    async def _receive(self) -> None:
+        while True:
+            message = await self._websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                raise WebSocketDisconnect(message.get("code", 1000))
+            text = message.get("text")
+            if text is None:
+                self._refuse_frame("frames are JSON text, not binary")
+                continue
+            try:
+                frame = client_frame_adapter.validate_json(text)
+            except ValidationError as error:
+                self._refuse_frame(_explained(error))
+                continue
+            self._bad_frames = 0
+            await self._obey(frame)
+
+    def _refuse_frame(self, message: str) -> None:
+        self._bad_frames += 1
+        self._post(ErrorFrame(code="invalid_frame", message=message, recoverable=True).encode())
+        if self._bad_frames >= _BAD_FRAMES_IN_A_ROW:
+            raise _CloseError(_POLICY_VIOLATION, "too many bad frames")
+
+    async def _obey(self, frame: ClientFrame) -> None:
+        """Carry out one frame; what is wrong with it is told to its sender and ends nothing."""
+        client_id = frame.client_id if isinstance(frame, UserMessageFrame) else None
+        try:
+            await self._execute(frame)
+        except (SessionError, AccountError, TapeError) as error:
+            code, recoverable = _error_code(error)
+            self._post(ErrorFrame(code=code, message=str(error), recoverable=recoverable, client_id=client_id).encode())
+
+    async def _execute(self, frame: ClientFrame) -> None:
+        manager, session_id = self._services.manager, self._session.id
+        match frame:
+            case PingFrame():
+                self._post(PongFrame().encode())
+            case PresenceFrame():
+                self._services.presence.set_state(session_id, self._connection, frame.state)
+            case SyncCommand():
+                self._restart_from.put_nowait(frame.last_message_seq)
+            case ContinueCommand():
+                latest = await manager.latest(self._user.id)
+                self._post(
+                    CommandResultFrame(command="continue", session_id=latest.id if latest else session_id).encode()
+                )
+            case ForkCommand():
+                fork = await manager.fork(session_id, owner_id=self._user.id, at_seq=frame.at_seq)
+                self._post(CommandResultFrame(command="fork", session_id=fork.id).encode())
+            case _:
+                await self._change(frame)
+
+    async def _change(
+        self,
+        frame: UserMessageFrame
+        | InterruptFrame
+        | PermissionResponseFrame
+        | ResumeCommand
+        | SetModelCommand
+        | SetPermissionModeCommand,
+    ) -> None:
+        """Carry out what only those may do who can write in the session, asked anew for every frame."""
+        user = (await self._recheck()).user
+        authorize(user, SessionAction.WRITE, self._session.owner_id)
+        conversation = await self._services.manager.open(self._session.id)
+        match frame:
+            case UserMessageFrame():
+                await conversation.submit(frame.text, client_id=frame.client_id, actor=self._actor)
+            case InterruptFrame():
+                conversation.interrupt()
+            case PermissionResponseFrame():
+                conversation.answer_permission(
+                    frame.request_id,
+                    Answer(
+                        decision=frame.decision,
+                        by=user.id,
+                        message=frame.message,
+                        updated_input=frame.updated_input,
+                        remember=frame.remember,
+                    ),
+                )
+            case ResumeCommand():
+                await conversation.wake()
+            case SetModelCommand():
+                await conversation.configure(model=frame.model, actor=self._actor)
+            case SetPermissionModeCommand():
+                await conversation.configure(permission_mode=frame.permission_mode, actor=self._actor)
+            case _:
+                assert_never(frame)
+
+
+async def _first_of(*work: Coroutine[Any, Any, None]) -> None:
+    """Run all; when one ends or fails, cancel the others and pass on what it raised."""
+    tasks = [asyncio.create_task(item) for item in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        await _end(*tasks)
+
+
+async def _end(*tasks: asyncio.Task[Any] | None) -> None:
+    """Cancel tasks and wait until they are gone, whatever they have to say."""
+    running = [task for task in tasks if task is not None]
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+
+
+def _explained(error: ValidationError) -> str:
+    """Return in one line what is wrong with a frame, without repeating what it holds."""
+    parts = (
+        f"{'.'.join(str(part) for part in item['loc']) or 'frame'}: {item['msg']}"
+        for item in error.errors(include_url=False, include_input=False, include_context=False)
+    )
+    return "; ".join(parts)[:1000]
+
+
+def _error_code(error: Exception) -> tuple[str, bool]:
+    """Return the code of the protocol's table and whether trying again can help."""
+    match error:
+        case MessageTooLongError():
+            return "message_too_long", True
+        case QueueFullError():
+            return "session_busy", True
+        case ShuttingDownError():
+            return "server_shutting_down", True
+        case SessionNotFoundError() | AccountError():
+            return "not_allowed", False
+        case TapeError():
+            return "storage_unavailable", True
+        case _:
+            return "refused", True
