@@ -112,7 +112,8 @@ def _explained(file: Path, data: Mapping[str, Any], problem: ValidationError) ->
     if len(place) >= 2 and place[0] == "scenarios" and isinstance(place[1], int):
         scenario = _name_of(data["scenarios"][place[1]], place[1])
         place = place[2:]
-    field = ".".join(str(part) for part in place)
+    # Where a field has a choice of types, pydantic adds the type that it tried, such as "dict[str,any]".
+    field = ".".join(str(part) for part in place if not re.search(r"\W", str(part)))
     return ScenarioError(file, scenario, field or None, _advice(error["type"], error["msg"]))
 
 
@@ -124,7 +125,7 @@ def _name_of(entry: object, position: int) -> str:
 def _advice(kind: str, message: str) -> str:
     if kind == "missing":
         return "this is missing; add it"
-    if kind.startswith(("tuple", "list")):
+    if kind.startswith(("tuple", "list", "too_short")):
         return "write a list, one entry per line, each starting with a dash"
     if kind.startswith(("string_type",)):
         return "write a text; put quotes around it if it looks like a number or yes/no"
@@ -132,7 +133,9 @@ def _advice(kind: str, message: str) -> str:
         return "use small letters, digits and dashes only, such as slow-answer"
     if kind.startswith(("model_type", "dict")):
         return "write fields below it, each as name: value, further to the right"
-    return message.removeprefix("Value error, ")
+    if kind.startswith(("int", "greater_than")):
+        return "write a whole number, 1 or more"
+    return message.removeprefix("Value error, ").replace("Input should be", "write one of:")
 
 
 def _refuse_unknown_placeholders(file: Path, content: ScenarioFile) -> None:

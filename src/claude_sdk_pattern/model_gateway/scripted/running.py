@@ -29,6 +29,10 @@ class ScriptedModel:
         """Return the first request that ``wanted`` accepts, come or yet to come. Raises TimeoutError."""
         return await self.app.wait_for_request(wanted, timeout_seconds)
 
+    async def wait_until_idle(self, timeout_seconds: float = 10) -> None:
+        """Wait until no answer is being sent: all have ended, or their clients have left. Raises TimeoutError."""
+        await self.app.wait_until_idle(timeout_seconds)
+
 
 @contextlib.asynccontextmanager
 async def running_scripted_model(port: int = 0, scenarios: Scenarios | None = None) -> AsyncGenerator[ScriptedModel]:

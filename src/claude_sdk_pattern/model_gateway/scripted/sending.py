@@ -141,11 +141,12 @@ async def _stream_paced(connection: Connection, reply: Reply, failure: Failure |
         await connection.write(wire.block_start(index, block))
         for chunk in block.chunks:
             if failure is not None and sent >= failure.after_chunks:
-                await _fail_in_mid_stream(connection, failure)
-                return
+                break
             await connection.write(wire.block_delta(index, block, chunk))
             sent += 1
             await connection.pause(started + sent * reply.seconds_per_chunk - clock())
+        if failure is not None and sent >= failure.after_chunks:
+            break
         await connection.write(wire.block_end(index, block))
     if failure is not None:
         await _fail_in_mid_stream(connection, failure)

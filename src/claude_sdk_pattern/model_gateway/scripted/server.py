@@ -52,6 +52,7 @@ class ScriptedApp:
         self.requests: deque[ReceivedRequest] = deque(maxlen=KEPT_REQUESTS)
         self._scenarios = scenarios
         self._attempts = AttemptCounts()
+        self._open_answers = 0
         self._news = asyncio.Condition()
 
     async def wait_for_request(
@@ -61,6 +62,11 @@ class ScriptedApp:
         async with asyncio.timeout(timeout_seconds), self._news:
             await self._news.wait_for(lambda: any(wanted(request) for request in self.requests))
         return next(request for request in self.requests if wanted(request))
+
+    async def wait_until_idle(self, timeout_seconds: float) -> None:
+        """Wait until no answer is being sent: all have ended, or their clients have left. Raises TimeoutError."""
+        async with asyncio.timeout(timeout_seconds), self._news:
+            await self._news.wait_for(lambda: self._open_answers == 0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -73,9 +79,16 @@ class ScriptedApp:
             raw_body=await _body(receive),
         )
         self.requests.append(request)
+        await self._count_open(+1)
+        try:
+            await self._answer(request, Connection(receive, send))
+        finally:
+            await self._count_open(-1)
+
+    async def _count_open(self, change: int) -> None:
         async with self._news:
+            self._open_answers += change
             self._news.notify_all()
-        await self._answer(request, Connection(receive, send))
 
     async def _answer(self, request: ReceivedRequest, connection: Connection) -> None:
         match request.method, request.path:
