@@ -46,7 +46,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with _running(settings) as services:
+        async with running_services(settings) as services:
             app.state.services = services
             yield
 
@@ -76,7 +76,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 @contextlib.asynccontextmanager
-async def _running(settings: Settings) -> AsyncGenerator[Services]:
+async def running_services(settings: Settings) -> AsyncGenerator[Services]:
     """Start everything in the order in which it depends on each other, and stop it in the reverse."""
     async with contextlib.AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(settings.database_url))

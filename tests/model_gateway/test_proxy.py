@@ -1,0 +1,206 @@
+"""The model gateway over real HTTP, between a real client and a real upstream, all on loopback."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import pytest
+
+from claude_sdk_pattern.model_gateway.loopback import serve_on_loopback
+from claude_sdk_pattern.model_gateway.proxy import MAX_REQUEST_BYTES, ModelGateway
+from claude_sdk_pattern.model_gateway.tokens import AgentCredential, AgentTokens
+
+pytestmark = pytest.mark.anyio
+
+REAL_KEY = "sk-ant-the-real-one"
+BODY = b'{"model":"m","messages":[],"stream":true}'
+
+
+@dataclass
+class Upstream:
+    """An upstream that answers in pieces, one at each :meth:`allow`, and notes what it was sent."""
+
+    headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    bodies: list[bytes] = field(default_factory=list[bytes])
+    paths: list[str] = field(default_factory=list[str])
+    status: int = 200
+    pieces: list[bytes] = field(default_factory=lambda: [b"first", b"second"])
+    steps: asyncio.Queue[None] = field(default_factory=asyncio.Queue[None])
+    abandoned: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(
+        self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        self.headers.append({k.decode(): v.decode() for k, v in scope["headers"]})
+        self.bodies.append(body)
+        self.paths.append(scope["path"])
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status,
+                "headers": [(b"content-type", b"text/event-stream"), (b"request-id", b"req_1"), (b"retry-after", b"7")],
+            }
+        )
+        for piece in self.pieces:
+            step = asyncio.create_task(self.steps.get())
+            gone = asyncio.create_task(receive())
+            await asyncio.wait({step, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                step.cancel()
+                self.abandoned.set()
+                return
+            gone.cancel()
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    def allow(self, pieces: int = 2) -> None:
+        for _ in range(pieces):
+            self.steps.put_nowait(None)
+
+
+@dataclass
+class Rig:
+    upstream: Upstream
+    client: httpx2.AsyncClient
+    tokens: AgentTokens
+    token: str
+    credential: AgentCredential
+
+    def headers(self) -> dict[str, str]:
+        return {"x-api-key": self.token}
+
+
+@pytest.fixture
+async def rig(anyio_backend: str) -> AsyncGenerator[Rig]:
+    upstream, tokens = Upstream(), AgentTokens()
+    token, credential = tokens.issue("process-1")
+    credential.session_id = "session-1"
+    async with AsyncExitStack() as stack:
+        upstream_url = await stack.enter_async_context(serve_on_loopback(upstream))
+        gateway = ModelGateway(upstream=upstream_url, api_key=REAL_KEY, tokens=tokens, idle_timeout_seconds=0.5)
+        await stack.enter_async_context(gateway.running())
+        url = await stack.enter_async_context(serve_on_loopback(gateway))
+        client = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=10))
+        yield Rig(upstream=upstream, client=client, tokens=tokens, token=token, credential=credential)
+
+
+async def test_the_real_key_replaces_the_session_token(rig: Rig) -> None:
+    rig.upstream.allow()
+    answer = await rig.client.post("/v1/messages", content=BODY, headers=rig.headers())
+    assert answer.content == b"firstsecond"
+    assert rig.upstream.headers[0]["x-api-key"] == REAL_KEY
+    assert rig.token not in str(rig.upstream.headers)
+    assert rig.upstream.bodies == [BODY]
+
+
+async def test_a_bearer_token_works_like_a_key_and_is_not_forwarded(rig: Rig) -> None:
+    rig.upstream.allow()
+    await rig.client.post("/v1/messages", content=BODY, headers={"authorization": f"Bearer {rig.token}"})
+    assert "authorization" not in rig.upstream.headers[0]
+    assert rig.upstream.headers[0]["x-api-key"] == REAL_KEY
+
+
+async def test_headers_of_the_api_reach_the_agent(rig: Rig) -> None:
+    rig.upstream.status = 429
+    rig.upstream.allow()
+    answer = await rig.client.post("/v1/messages", content=BODY, headers=rig.headers())
+    assert answer.status_code == 429
+    assert answer.headers["request-id"] == "req_1"
+    assert answer.headers["retry-after"] == "7"
+
+
+async def test_bytes_are_passed_on_before_the_answer_is_complete(rig: Rig) -> None:
+    async with rig.client.stream("POST", "/v1/messages", content=BODY, headers=rig.headers()) as answer:
+        chunks = answer.aiter_raw()
+        rig.upstream.allow(1)
+        async with asyncio.timeout(5):
+            assert await anext(chunks) == b"first"
+        # The upstream has not sent the second piece: it waits for this.
+        rig.upstream.allow(1)
+        async with asyncio.timeout(5):
+            assert await anext(chunks) == b"second"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"x-api-key": "csp-nonsense"},
+        {"x-api-key": REAL_KEY},
+        {"x-api-key": "TOKEN", "authorization": "Bearer other"},
+    ],
+)
+async def test_a_request_without_exactly_one_valid_token_is_refused(rig: Rig, headers: dict[str, str]) -> None:
+    sent = {name: value.replace("TOKEN", rig.token) for name, value in headers.items()}
+    answer = await rig.client.post("/v1/messages", content=BODY, headers=sent)
+    assert answer.status_code == 401
+    assert answer.json()["error"]["type"] == "authentication_error"
+    assert rig.upstream.paths == []
+
+
+async def test_a_token_dies_with_its_process(rig: Rig) -> None:
+    rig.tokens.revoke(rig.token)
+    answer = await rig.client.post("/v1/messages", content=BODY, headers=rig.headers())
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/messages/batches", "/v1/organizations/api_keys", "/", "/metrics"])
+async def test_everything_but_messages_is_closed(rig: Rig, path: str) -> None:
+    answer = await rig.client.post(path, content=BODY, headers=rig.headers())
+    assert answer.status_code == 403
+    assert rig.upstream.paths == []
+
+
+async def test_only_post_is_forwarded(rig: Rig) -> None:
+    assert (await rig.client.get("/v1/messages", headers=rig.headers())).status_code == 405
+    assert rig.upstream.paths == []
+
+
+async def test_a_request_that_is_too_large_is_refused_before_the_upstream_sees_it(rig: Rig) -> None:
+    answer = await rig.client.post("/v1/messages", content=b"x" * (MAX_REQUEST_BYTES + 1), headers=rig.headers())
+    assert answer.status_code == 413
+    assert rig.upstream.paths == []
+
+
+async def test_an_abandoned_request_is_abandoned_upstream_too(rig: Rig) -> None:
+    rig.upstream.allow(1)
+    async with rig.client.stream("POST", "/v1/messages", content=BODY, headers=rig.headers()) as answer:
+        await anext(answer.aiter_raw())
+    async with asyncio.timeout(5):
+        await rig.upstream.abandoned.wait()
+
+
+async def test_a_silent_stream_ends_in_an_error_event(rig: Rig) -> None:
+    rig.upstream.allow(1)
+    answer = await rig.client.post("/v1/messages", content=BODY, headers=rig.headers())
+    assert answer.status_code == 200
+    assert answer.content.startswith(b"firstevent: error\n")
+    assert b"sent nothing for too long" in answer.content
+
+
+async def test_an_unreachable_upstream_is_a_502_in_the_apis_own_words(rig: Rig) -> None:
+    gateway = ModelGateway(upstream="http://127.0.0.1:9", api_key=None, tokens=rig.tokens, idle_timeout_seconds=1)
+    async with gateway.running(), serve_on_loopback(gateway) as url, httpx2.AsyncClient(base_url=url) as client:
+        answer = await client.post("/v1/messages", content=BODY, headers=rig.headers())
+    assert answer.status_code == 502
+    assert answer.json()["error"]["type"] == "api_error"
+
+
+async def test_a_process_without_a_session_gets_the_priming_answer_and_no_model(rig: Rig) -> None:
+    rig.credential.session_id = None
+    streamed = await rig.client.post("/v1/messages", content=BODY, headers=rig.headers())
+    assert b"message_stop" in streamed.content
+    whole = await rig.client.post("/v1/messages", content=b'{"model":"m"}', headers=rig.headers())
+    assert whole.json()["stop_reason"] == "end_turn"
+    counted = await rig.client.post("/v1/messages/count_tokens", content=b"not json", headers=rig.headers())
+    assert counted.json()["input_tokens"] == 1
+    assert rig.upstream.paths == []
