@@ -1,0 +1,79 @@
+import { PanelLeft } from "lucide-react";
+import { useEffect, useState } from "react";
+import { useTranslation } from "react-i18next";
+
+import { NoticeToast } from "@/app/notice-toast";
+import { ShortcutsDialog } from "@/app/shortcuts-dialog";
+import { Sidebar } from "@/app/sidebar";
+import { usePageTitle } from "@/app/use-page-title";
+import { useShortcuts } from "@/app/use-shortcuts";
+import { ChatHeader } from "@/features/chat/chat-header";
+import { ChatPage } from "@/features/chat/chat-page";
+import { composerId } from "@/features/chat/composer/composer";
+import { NewChatPage } from "@/features/chat/new-chat-page";
+import type { Route } from "@/shared/lib/router";
+import { useAppStore } from "@/shared/store/app-store";
+import { IconButton } from "@/shared/ui/icon-button";
+import { Modal } from "@/shared/ui/modal";
+
+/** Everything a signed-in person sees: sessions on the side, one conversation in the middle. */
+export function Workspace({ route }: { readonly route: Route }) {
+  const { t } = useTranslation();
+  const sessionId = route.name === "session" ? route.id : null;
+  const isDrawerOpen = useAppStore((state) => state.isDrawerOpen);
+  const setDrawerOpen = useAppStore((state) => state.setDrawerOpen);
+  const [isHelpOpen, setIsHelpOpen] = useState(false);
+  usePageTitle(sessionId);
+  useShortcuts({ onHelp: () => setIsHelpOpen(true) });
+
+  // The first answer will need it; fetch it while the person still types.
+  useEffect(() => void import("@/features/chat/markdown/markdown").catch(() => undefined), []);
+
+  const sidebar = (
+    <Sidebar
+      currentId={sessionId}
+      onChoose={() => setDrawerOpen(false)}
+      onHelp={() => {
+        setDrawerOpen(false);
+        setIsHelpOpen(true);
+      }}
+    />
+  );
+
+  return (
+    <div className="flex h-full">
+      <a
+        href={`#${composerId}`}
+        className="sr-only bg-accent text-accent-ink focus:not-sr-only focus:absolute focus:z-10 focus:m-2 focus:rounded-lg focus:px-3 focus:py-2"
+      >
+        {t("app.skipToComposer")}
+      </a>
+      <aside className="w-[17rem] shrink-0 border-r border-line max-lg:hidden">{sidebar}</aside>
+      {isDrawerOpen && (
+        <Modal
+          labelledBy="drawer-title"
+          onClose={() => setDrawerOpen(false)}
+          className="m-0 h-dvh max-h-none w-[min(20rem,86vw)] border-r border-line bg-canvas p-0 shadow-raised lg:hidden"
+        >
+          <h2 id="drawer-title" className="sr-only">
+            {t("sessions.heading")}
+          </h2>
+          {sidebar}
+        </Modal>
+      )}
+      <main className="flex min-w-0 flex-1 flex-col">
+        <ChatHeader
+          sessionId={sessionId}
+          start={
+            <IconButton label={t("sessions.open")} className="lg:hidden" onClick={() => setDrawerOpen(true)}>
+              <PanelLeft size={18} aria-hidden />
+            </IconButton>
+          }
+        />
+        {sessionId === null ? <NewChatPage /> : <ChatPage key={sessionId} sessionId={sessionId} />}
+      </main>
+      {isHelpOpen && <ShortcutsDialog onClose={() => setIsHelpOpen(false)} />}
+      <NoticeToast />
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+
+import { ContextMeter } from "@/features/chat/context-meter";
+import { formatCost } from "@/shared/lib/format";
+import { useAppStore } from "@/shared/store/app-store";
+import { useTranscript } from "@/shared/store/use-transcript";
+
+type ChatHeaderProps = {
+  readonly sessionId: string | null;
+  /** What opens the session list on narrow screens. */
+  readonly start: ReactNode;
+};
+
+export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
+  const { t } = useTranslation();
+  const row = useAppStore((state) => state.sessions?.find(({ id }) => id === sessionId));
+  const settings = useTranscript((transcript) => transcript.settings);
+  const tapeCost = useTranscript((transcript) => transcript.costUsd);
+  const context = useTranscript((transcript) => transcript.context);
+  const title = settings.title ?? row?.title;
+  const model = settings.model ?? row?.model;
+  const cost = Math.max(tapeCost, row?.cost_usd ?? 0);
+  const percent = context?.percent ?? row?.context_percent ?? null;
+  return (
+    <header className="flex h-14 shrink-0 items-center gap-2 border-b border-line px-3 sm:px-5">
+      {start}
+      {sessionId !== null && (
+        <>
+          <h1 className="min-w-0 flex-1 truncate font-semibold tracking-[-0.01em]">
+            {title || t("sessions.untitled")}
+          </h1>
+          <div className="flex shrink-0 items-center gap-3 text-xs text-ink-faint tabular-nums">
+            {model && (
+              <span title={t("header.model")} className="max-w-40 truncate max-sm:hidden">
+                {model}
+              </span>
+            )}
+            {cost > 0 && (
+              <span title={t("header.cost")} data-testid="session-cost">
+                {formatCost(cost)}
+              </span>
+            )}
+            {percent !== null && <ContextMeter percent={percent} context={context} />}
+          </div>
+        </>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,111 @@
+import { ArrowUp, Square } from "lucide-react";
+import { useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
+import { useTranslation } from "react-i18next";
+
+import { loadDraft, saveDraft } from "@/features/chat/composer/draft";
+import { useRecall } from "@/features/chat/composer/use-recall";
+
+/** Id of the message input, for the shortcuts and the skip link that go there. */
+export const composerId = "composer";
+
+const maxHeightPx = 260;
+// Browsers that send the Enter that ends an input method's composition mark it only by this old code.
+const compositionKeyCode = 229;
+
+type ComposerProps = {
+  readonly sessionId: string | null;
+  readonly isRunning: boolean;
+  readonly isDisabled?: boolean;
+  readonly onSend: (text: string) => void;
+  readonly onStop: () => void;
+};
+
+export function Composer({ sessionId, isRunning, isDisabled = false, onSend, onStop }: ComposerProps) {
+  const { t } = useTranslation();
+  const [text, setText] = useState(() => loadDraft(sessionId));
+  const fieldRef = useRef<HTMLTextAreaElement>(null);
+  const change = (next: string) => {
+    setText(next);
+    saveDraft(sessionId, next);
+  };
+  const recall = useRecall(text, change);
+  const canSend = text.trim() !== "" && !isDisabled;
+
+  useLayoutEffect(() => {
+    const field = fieldRef.current;
+    if (!field) return;
+    field.style.height = "auto";
+    field.style.height = `${Math.min(field.scrollHeight, maxHeightPx)}px`;
+  }, [text]);
+
+  const send = () => {
+    if (!canSend) return;
+    onSend(text.trim());
+    change("");
+    fieldRef.current?.focus();
+  };
+
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (event.nativeEvent.isComposing || event.keyCode === compositionKeyCode) return;
+    if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
+      event.preventDefault();
+      send();
+    } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+      if (recall(event.key === "ArrowUp" ? "older" : "newer")) event.preventDefault();
+    }
+  };
+
+  return (
+    <div className="mx-auto w-full max-w-[46rem] px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] sm:px-6 sm:pb-4">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+        className="rounded-[1.25rem] border border-line-strong bg-surface shadow-raised transition-colors focus-within:border-accent"
+      >
+        <textarea
+          ref={fieldRef}
+          id={composerId}
+          rows={1}
+          value={text}
+          onChange={(event) => change(event.target.value)}
+          onKeyDown={onKeyDown}
+          aria-label={t("composer.label")}
+          aria-describedby="composer-hint"
+          placeholder={isRunning ? t("composer.placeholderQueue") : t("composer.placeholder")}
+          enterKeyHint="send"
+          className="block w-full resize-none bg-transparent px-4 pt-3.5 pb-1 outline-none placeholder:text-ink-faint"
+        />
+        <div className="flex h-12 items-center justify-between gap-2 pr-2 pl-4">
+          <p id="composer-hint" className="truncate text-xs text-ink-faint touch:invisible">
+            {isRunning ? t("composer.hintRunning") : t("composer.hint")}
+          </p>
+          <div className="flex gap-1.5">
+            {(!isRunning || canSend) && (
+              <button
+                type="submit"
+                disabled={!canSend}
+                aria-label={isRunning ? t("composer.sendQueued") : t("composer.send")}
+                title={isRunning ? t("composer.sendQueued") : t("composer.send")}
+                className="grid size-9 place-items-center rounded-full bg-accent text-accent-ink transition-colors hover:bg-accent-hover disabled:bg-hover disabled:text-ink-faint"
+              >
+                <ArrowUp size={18} strokeWidth={2.25} aria-hidden />
+              </button>
+            )}
+            {isRunning && (
+              <button
+                type="button"
+                onClick={onStop}
+                className="inline-flex h-9 items-center gap-2 rounded-full bg-ink pr-4 pl-3.5 text-[0.8125rem] font-medium text-canvas transition-opacity hover:opacity-85"
+              >
+                <Square size={11} fill="currentColor" aria-hidden />
+                {t("composer.stop")}
+              </button>
+            )}
+          </div>
+        </div>
+      </form>
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+import { ChevronRight } from "lucide-react";
+import { lazy, Suspense, useId, useState, type ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+
+import { PermissionCard } from "@/features/chat/cards/permission-card";
+import { QuestionCard } from "@/features/chat/cards/question-card";
+import { ToolIcon } from "@/features/chat/tools/tool-icon";
+import { ToolStateLabel } from "@/features/chat/tools/tool-state-label";
+import { toTarget, toToolName } from "@/features/chat/tools/tool-summary";
+import { TapeNode } from "@/features/chat/transcript/tape-node";
+import { cn } from "@/shared/lib/class-names";
+import type { ToolItem, ToolState } from "@/shared/tape/transcript";
+
+const ToolDetails = lazy(() =>
+  import("@/features/chat/tools/tool-details").then((module) => ({ default: module.ToolDetails })),
+);
+
+const nodeColours: Partial<Record<ToolState, string>> = {
+  waiting: "border-amber-line text-amber",
+  running: "border-accent text-accent",
+  writing: "border-accent text-accent",
+  failed: "border-red-line text-red",
+  denied: "border-red-line text-red",
+};
+
+function useVerb(tool: string): string {
+  const { t, i18n } = useTranslation();
+  const key = `tool.verb.${tool}`;
+  if (i18n.exists(key)) return t(key as "tool.verb.Bash");
+  return tool === "" ? t("tool.unnamed") : toToolName(tool);
+}
+
+type ToolCardProps = {
+  readonly item: ToolItem;
+  /** What the subagent that this call started does. */
+  readonly children?: ReactNode;
+};
+
+export function ToolCard({ item, children }: ToolCardProps) {
+  const [isOpen, setIsOpen] = useState(false);
+  const bodyId = useId();
+  const verb = useVerb(item.tool);
+  const target = toTarget(item);
+  const isAsking = item.state === "waiting" && item.permission !== null;
+  if (item.tool === "AskUserQuestion") {
+    return (
+      <TapeNode icon={<ToolIcon tool={item.tool} />} className={nodeColours[item.state]}>
+        <QuestionCard item={item} />
+      </TapeNode>
+    );
+  }
+  return (
+    <TapeNode icon={<ToolIcon tool={item.tool} />} className={nodeColours[item.state]}>
+      <div data-testid="tool-card" data-state={item.state}>
+        <button
+          type="button"
+          aria-expanded={isOpen}
+          aria-controls={bodyId}
+          onClick={() => setIsOpen(!isOpen)}
+          className="group -mx-2 flex min-h-[1.625rem] w-[calc(100%+1rem)] items-center gap-2 rounded-lg px-2 py-0.5 text-left text-sm transition-colors hover:bg-hover"
+        >
+          <span className="shrink-0 font-medium">{verb}</span>
+          <span className="min-w-0 flex-1 truncate font-mono text-[0.8125rem] text-ink-soft" title={target}>
+            {target}
+          </span>
+          <ToolStateLabel item={item} />
+          <ChevronRight
+            size={14}
+            aria-hidden
+            className={cn("shrink-0 text-ink-faint transition-transform", isOpen && "rotate-90")}
+          />
+        </button>
+        <div id={bodyId}>
+          {isOpen && (
+            <Suspense>
+              <ToolDetails item={item} />
+            </Suspense>
+          )}
+        </div>
+        {isAsking && item.permission && <PermissionCard tool={item.tool} permission={item.permission} />}
+        {children}
+      </div>
+    </TapeNode>
+  );
+}

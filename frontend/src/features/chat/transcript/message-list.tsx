@@ -1,0 +1,58 @@
+import { ArrowDown } from "lucide-react";
+import { useEffect, useRef } from "react";
+import { useTranslation } from "react-i18next";
+
+import { Announcer } from "@/features/chat/transcript/announcer";
+import { OutgoingMessages } from "@/features/chat/transcript/outgoing-messages";
+import { TurnView } from "@/features/chat/transcript/turn-view";
+import { useStickToBottom } from "@/features/chat/transcript/use-stick-to-bottom";
+import { useAppStore } from "@/shared/store/app-store";
+import { useTranscript } from "@/shared/store/use-transcript";
+
+// Turns further up are laid out only when they come into view.
+const eagerTurns = 4;
+
+export function MessageList() {
+  const { t } = useTranslation();
+  const turnIds = useTranscript((transcript) => transcript.turnIds);
+  const newestOutgoing = useAppStore((state) => state.outbox.at(-1)?.clientId);
+  const scrollRef = useRef<HTMLDivElement>(null);
+  const contentRef = useRef<HTMLDivElement>(null);
+  const { isAtBottom, jump } = useStickToBottom(scrollRef, contentRef);
+
+  // Whoever sends a message wants to see what comes of it.
+  useEffect(() => {
+    if (newestOutgoing !== undefined) jump();
+  }, [newestOutgoing, jump]);
+
+  return (
+    <div className="relative min-h-0 flex-1">
+      <div ref={scrollRef} className="h-full [scrollbar-gutter:stable] overflow-y-auto overscroll-contain">
+        <div
+          ref={contentRef}
+          role="log"
+          // Half-written blocks are not read out; finished ones are, by the Announcer.
+          aria-live="off"
+          aria-label={t("chat.log")}
+          className="mx-auto w-full max-w-[46rem] space-y-9 px-4 pt-7 pb-10 sm:px-6"
+        >
+          {turnIds.map((id, index) => (
+            <TurnView key={id} turnId={id} isLazy={index < turnIds.length - eagerTurns} />
+          ))}
+          <OutgoingMessages />
+        </div>
+      </div>
+      <Announcer />
+      {!isAtBottom && (
+        <button
+          type="button"
+          onClick={jump}
+          className="absolute bottom-3 left-1/2 flex h-9 -translate-x-1/2 animate-rise items-center gap-1.5 rounded-full border border-line bg-surface pr-4 pl-3 text-[0.8125rem] font-medium text-ink-soft shadow-raised hover:text-ink"
+        >
+          <ArrowDown size={14} aria-hidden />
+          {t("chat.jump")}
+        </button>
+      )}
+    </div>
+  );
+}

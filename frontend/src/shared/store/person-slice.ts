@@ -1,0 +1,17 @@
+import type { Me } from "@/shared/api/rest";
+import type { Slice } from "@/shared/store/slice";
+
+/** Who is signed in. `unknown` lasts from the start of the page until the refresh cookie has been tried. */
+export type PersonSlice = {
+  readonly signIn: "unknown" | "unreachable" | "signed_in" | "signed_out";
+  readonly me: Me | null;
+  setSignedIn: (me: Me) => void;
+  setSignIn: (signIn: "unknown" | "unreachable" | "signed_out") => void;
+};
+
+export const createPersonSlice: Slice<PersonSlice> = (set) => ({
+  signIn: "unknown",
+  me: null,
+  setSignedIn: (me) => set({ signIn: "signed_in", me }),
+  setSignIn: (signIn) => set({ signIn, me: null }),
+});

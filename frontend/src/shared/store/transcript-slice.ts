@@ -1,0 +1,43 @@
+import type { Slice } from "@/shared/store/slice";
+import type { TapeEvent, UnknownEvent } from "@/shared/tape/frame";
+import { reduce } from "@/shared/tape/reduce";
+import { emptyTranscript, type Transcript } from "@/shared/tape/transcript";
+
+// Going back to one of the last few conversations shows it at once; more of them would only hold memory.
+const keptTranscripts = 6;
+
+export type TranscriptSlice = {
+  readonly sessionId: string | null;
+  /** Folds of the sessions seen lately, the one on screen last. */
+  readonly transcripts: Readonly<Record<string, Transcript>>;
+  /** Ids of the sessions whose tape has been read up to what the server had when we connected. */
+  readonly loaded: Readonly<Record<string, boolean>>;
+  showSession: (sessionId: string | null) => void;
+  applyEvents: (sessionId: string, events: readonly (TapeEvent | UnknownEvent)[]) => void;
+  resetTranscript: (sessionId: string) => void;
+  setLoaded: (sessionId: string) => void;
+};
+
+export const createTranscriptSlice: Slice<TranscriptSlice> = (set) => ({
+  sessionId: null,
+  transcripts: {},
+  loaded: {},
+  showSession: (sessionId) =>
+    set(({ transcripts }) => {
+      if (sessionId === null) return { sessionId };
+      const others = Object.entries(transcripts).filter(([id]) => id !== sessionId);
+      const kept = others.slice(-(keptTranscripts - 1));
+      const shown = transcripts[sessionId] ?? emptyTranscript;
+      return { sessionId, transcripts: { ...Object.fromEntries(kept), [sessionId]: shown } };
+    }),
+  applyEvents: (sessionId, events) =>
+    set((state) => {
+      const before = state.transcripts[sessionId] ?? emptyTranscript;
+      const after = reduce(before, events);
+      return after === before ? state : { transcripts: { ...state.transcripts, [sessionId]: after } };
+    }),
+  resetTranscript: (sessionId) =>
+    set(({ transcripts }) => ({ transcripts: { ...transcripts, [sessionId]: emptyTranscript } })),
+  setLoaded: (sessionId) =>
+    set((state) => (state.loaded[sessionId] ? state : { loaded: { ...state.loaded, [sessionId]: true } })),
+});
