@@ -1,7 +1,7 @@
 """The model gateway over real HTTP, between a real client and a real upstream, all on loopback."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +32,7 @@ class Upstream:
     abandoned: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(
-        self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+        self, scope: Any, receive: Callable[[], Coroutine[Any, Any, Any]], send: Callable[[Any], Awaitable[None]]
     ) -> None:
         body = b""
         while True:

@@ -89,7 +89,7 @@ class SessionRepository:
         """
         query = select(SessionRow, _last_seq()).where(SessionRow.id == session_id)
         async with self._database.reading() as session:
-            found = (await session.execute(query)).tuples().one_or_none()
+            found = (await session.execute(query)).one_or_none()
         if found is None:
             raise SessionNotFoundError(f"no session {session_id}")
         return _session(*found)
@@ -118,7 +118,7 @@ class SessionRepository:
             place = tuple_(SessionRow.last_active_at, SessionRow.id)
             statement = statement.where(place < tuple_(after.last_active_at, after.session_id))
         async with self._database.reading() as session:
-            rows = (await session.execute(statement.limit(limit))).tuples().all()
+            rows = (await session.execute(statement.limit(limit))).all()
         return [_session(*row) for row in rows]
 
     async def update(self, session_id: str, **values: Any) -> None:

@@ -75,7 +75,7 @@ class TranscriptStore(SessionStore):
             .group_by(TranscriptEntryRow.agent_session_id)
         )
         async with self._database.reading() as session:
-            rows = (await session.execute(query)).tuples().all()
+            rows = (await session.execute(query)).all()
         return [{"session_id": session_id, "mtime": int(mtime)} for session_id, mtime in rows]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:

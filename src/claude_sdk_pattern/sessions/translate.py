@@ -6,6 +6,7 @@ paths and repeat in others. A block that the CLI begins and then starts over (a 
 empty ``text`` or ``thinking`` event, so that whoever shows deltas ends with what was finally said.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, assert_never
 
@@ -40,6 +41,7 @@ _SILENT_SYSTEM_SUBTYPES = frozenset(
         "session_state_changed",
         "session_title_changed",
         "status",
+        "task_notification",
         "task_progress",
         "task_started",
         "task_updated",
@@ -52,6 +54,9 @@ _SILENT_KINDS = frozenset({"command_lifecycle"})
 
 # The tools that start a subagent; the CLI renamed the first to the second and accepts both.
 _SUBAGENT_TOOLS = frozenset({"Task", "Agent"})
+
+# What `/context`, `/compact` and their like print.
+_COMMAND_OUTPUT = re.compile(r"<local-command-stdout>(.*)</local-command-stdout>", re.DOTALL)
 
 type StreamKind = Literal["text", "thinking"]
 
@@ -273,9 +278,13 @@ def _subagent(tool: _OpenTool) -> tuple[str, str]:
 
 
 def _user(state: TranslationState, message: UserMessage, now_ms: int) -> Translation:
-    """Translate the results of tools; the CLI's other messages in the user's name are its own affair."""
+    """Translate the results of tools and of the CLI's own commands; what else it says in the user's name is its own."""
     if isinstance(message.content, str):
-        return state, []
+        output = _COMMAND_OUTPUT.fullmatch(message.content)
+        if output is None or not output[1].strip():
+            return state, []
+        state, block_id = _close_block(state, None, "text")
+        return state, [events.Text(block_id=block_id, content=output[1].strip())]
     found: list[Event] = []
     for block in message.content:
         if isinstance(block, ToolResultBlock):
