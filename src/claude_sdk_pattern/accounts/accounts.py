@@ -44,16 +44,17 @@ class Accounts:
         *,
         secret_key: str,
         lifetimes: TokenLifetimes | None = None,
+        passwords: Passwords | None = None,
         now: Clock = utc_now,
     ) -> None:
-        passwords = Passwords()
+        passwords = passwords or Passwords()
         self.lifetimes = lifetimes or TokenLifetimes()
         self.users = Users(database, passwords, now)
         self._sign_in = SignIn(database, self.users, passwords, LoginThrottle())
         self._access_tokens = AccessTokens(
             key=derive_key(secret_key, "access-token"), lifetime=self.lifetimes.access, now=now
         )
-        self._refresh_tokens = RefreshTokens(
+        self.refresh_tokens = RefreshTokens(
             database, key=derive_key(secret_key, "refresh-token"), lifetime=self.lifetimes.refresh, now=now
         )
         self._tickets = Tickets(database, lifetime=self.lifetimes.ticket, now=now)
@@ -67,7 +68,7 @@ class Accounts:
             TooManyAttemptsError, SignInOverloadedError: try again later.
         """
         proven = await self._sign_in.check(username, password, address)
-        return self._pair(await self._refresh_tokens.start(proven.user_id, proven.password_hash))
+        return self._pair(await self.refresh_tokens.start(proven.user_id, proven.password_hash))
 
     async def refresh(self, refresh_token: str) -> TokenPair:
         """Continue a login with a token that is spent by this.
@@ -75,16 +76,16 @@ class Accounts:
         Raises:
             InvalidRefreshTokenError: see :meth:`RefreshTokens.rotate`.
         """
-        return self._pair(await self._refresh_tokens.rotate(refresh_token))
+        return self._pair(await self.refresh_tokens.rotate(refresh_token))
 
     async def logout(self, identity: Identity) -> None:
         """End a login: its refresh token, its access tokens and, within a second, its open connections."""
-        await self._refresh_tokens.end_login(identity.user.id, identity.login_id)
+        await self.refresh_tokens.end_login(identity.user.id, identity.login_id)
         self._identities.forget(identity.login_id)
 
     async def logout_with(self, refresh_token: str) -> bool:
         """End the login of a refresh token, spent or not; return whether there is one."""
-        login_id = await self._refresh_tokens.end(refresh_token)
+        login_id = await self.refresh_tokens.end(refresh_token)
         if login_id is None:
             return False
         self._identities.forget(login_id)

@@ -63,7 +63,7 @@ class Tickets:
             .returning(TicketRow.user_id, TicketRow.family_id, TicketRow.expires_at)
         )
         async with self._database.sessions.begin() as session:
-            taken = (await session.execute(taking)).tuples().one_or_none()
+            taken = (await session.execute(taking)).one_or_none()
         if taken is None or taken[2] <= self._now():
             raise InvalidTicketError
         return AccessClaims(user_id=taken[0], login_id=taken[1])
