@@ -24,6 +24,8 @@ export default defineConfig({
     outDir: "../src/claude_sdk_pattern/web",
     emptyOutDir: true,
     target: "es2023",
+    // Grammars of some languages are large; each is loaded only when a block of it is shown.
+    chunkSizeWarningLimit: 800,
     // The content security policy forbids data: fonts and inline scripts, so nothing may be inlined.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -2,8 +2,8 @@ import { lazy, Suspense, useEffect } from "react";
 import { useTranslation } from "react-i18next";
 
 import { CrashBoundary } from "@/app/crash-boundary";
-import { SignInPage } from "@/features/auth/sign-in-page";
 import { loadPerson } from "@/features/auth/session-keeper";
+import { SignInPage } from "@/features/auth/sign-in-page";
 import { mayBeSignedIn } from "@/shared/api/access-token";
 import { navigate, useRoute } from "@/shared/lib/router";
 import { useAppStore } from "@/shared/store/app-store";

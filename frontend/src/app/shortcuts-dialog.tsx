@@ -14,7 +14,7 @@ const composerKeys = {
 export function ShortcutsDialog({ onClose }: { readonly onClose: () => void }) {
   const { t } = useTranslation();
   const rows = [
-    ...Object.entries(composerKeys).map(([name, keys]) => ({ name, keys: keys as readonly string[] })),
+    ...Object.entries(composerKeys).map(([name, keys]) => ({ name, keys: keys })),
     ...Object.entries(shortcuts).map(([name, shortcut]) => ({ name, keys: toKeyNames(shortcut) })),
   ];
   return (

@@ -57,6 +57,12 @@ export function closeChat(): void {
 
 function greet(sessionId: string, hello: HelloFrame): void {
   targetSeq = hello.last_seq;
+  store.getState().setFacts(sessionId, {
+    title: hello.title ?? null,
+    model: hello.model ?? null,
+    costUsd: hello.cost_usd ?? 0,
+    contextPercent: hello.context_percent ?? null,
+  });
   const known = store.getState().transcripts[sessionId]?.lastSeq ?? 0;
   if (known >= hello.last_seq) store.getState().setLoaded(sessionId);
 }

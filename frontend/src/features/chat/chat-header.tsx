@@ -15,20 +15,21 @@ type ChatHeaderProps = {
 export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
   const { t } = useTranslation();
   const row = useAppStore((state) => state.sessions?.find(({ id }) => id === sessionId));
+  const facts = useAppStore((state) => state.facts[sessionId ?? ""]);
   const settings = useTranscript((transcript) => transcript.settings);
   const tapeCost = useTranscript((transcript) => transcript.costUsd);
   const context = useTranscript((transcript) => transcript.context);
-  const title = settings.title ?? row?.title;
-  const model = settings.model ?? row?.model;
-  const cost = Math.max(tapeCost, row?.cost_usd ?? 0);
-  const percent = context?.percent ?? row?.context_percent ?? null;
+  const title = settings.title ?? facts?.title ?? row?.title ?? "";
+  const model = settings.model ?? facts?.model ?? row?.model;
+  const cost = Math.max(tapeCost, facts?.costUsd ?? 0, row?.cost_usd ?? 0);
+  const percent = context?.percent ?? facts?.contextPercent ?? row?.context_percent ?? null;
   return (
     <header className="flex h-14 shrink-0 items-center gap-2 border-b border-line px-3 sm:px-5">
       {start}
       {sessionId !== null && (
         <>
           <h1 className="min-w-0 flex-1 truncate font-semibold tracking-[-0.01em]">
-            {title || t("sessions.untitled")}
+            {title === "" ? t("sessions.untitled") : title}
           </h1>
           <div className="flex shrink-0 items-center gap-3 text-xs text-ink-faint tabular-nums">
             {model && (

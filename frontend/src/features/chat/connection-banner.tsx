@@ -17,12 +17,12 @@ function useIsAway(connection: ConnectionState): boolean {
   const isLost = connection.phase === "reconnecting" || connection.phase === "closed";
   const [isAway, setIsAway] = useState(false);
   useEffect(() => {
-    if (!isLost) {
-      setIsAway(false);
-      return;
-    }
+    if (!isLost) return;
     const timer = setTimeout(() => setIsAway(true), patienceMs);
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      setIsAway(false);
+    };
   }, [isLost]);
   return isLost && isAway;
 }

@@ -5,7 +5,6 @@ export function useNow(intervalMs: number, isActive = true): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     if (!isActive) return;
-    setNow(Date.now());
     const timer = setInterval(() => setNow(Date.now()), intervalMs);
     return () => clearInterval(timer);
   }, [intervalMs, isActive]);

@@ -6,13 +6,23 @@ import { emptyTranscript, type Transcript } from "@/shared/tape/transcript";
 // Going back to one of the last few conversations shows it at once; more of them would only hold memory.
 const keptTranscripts = 6;
 
+/** What the server says of a session at the start of a connection; its tape is newer from then on. */
+export type SessionFacts = {
+  readonly title: string | null;
+  readonly model: string | null;
+  readonly costUsd: number;
+  readonly contextPercent: number | null;
+};
+
 export type TranscriptSlice = {
   readonly sessionId: string | null;
   /** Folds of the sessions seen lately, the one on screen last. */
   readonly transcripts: Readonly<Record<string, Transcript>>;
   /** Ids of the sessions whose tape has been read up to what the server had when we connected. */
   readonly loaded: Readonly<Record<string, boolean>>;
+  readonly facts: Readonly<Record<string, SessionFacts>>;
   showSession: (sessionId: string | null) => void;
+  setFacts: (sessionId: string, facts: SessionFacts) => void;
   applyEvents: (sessionId: string, events: readonly (TapeEvent | UnknownEvent)[]) => void;
   resetTranscript: (sessionId: string) => void;
   setLoaded: (sessionId: string) => void;
@@ -22,6 +32,8 @@ export const createTranscriptSlice: Slice<TranscriptSlice> = (set) => ({
   sessionId: null,
   transcripts: {},
   loaded: {},
+  facts: {},
+  setFacts: (sessionId, facts) => set((state) => ({ facts: { ...state.facts, [sessionId]: facts } })),
   showSession: (sessionId) =>
     set(({ transcripts }) => {
       if (sessionId === null) return { sessionId };

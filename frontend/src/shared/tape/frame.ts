@@ -23,6 +23,10 @@ export type HelloFrame = {
   readonly resume: "ok" | "gap";
   readonly from_seq?: number;
   readonly status?: string;
+  readonly title?: string;
+  readonly model?: string;
+  readonly cost_usd?: number;
+  readonly context_percent?: number | null;
 };
 
 /** An error about one frame this client sent; an error without `seq` is never on the tape. */

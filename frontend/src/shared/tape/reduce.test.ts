@@ -189,7 +189,7 @@ describe("permission requests", () => {
 
   test("may come before their tool call or without one", () => {
     expect(toolIn([request, toolUse("t1")])).toMatchObject({ state: "waiting", tool: "Bash" });
-    const alone = fold([{ ...request, tool_use_id: null } as AnyEvent]);
+    const alone = fold([{ ...request, tool_use_id: null }]);
     expect(alone.waitingKeys).toEqual(["tool:request:r1"]);
   });
 

@@ -23,7 +23,7 @@ const input = fc.dictionary(fc.string({ minLength: 1, maxLength: 4 }), words, { 
 const parent = fc.option(id("tool"), { nil: undefined, freq: 3 });
 
 function record<T extends AnyEvent>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
-  return fc.record(model) as unknown as fc.Arbitrary<T>;
+  return fc.record(model);
 }
 
 /** Any event in any order, sensible or not: the fold must hold for tapes no server would write. */
@@ -52,7 +52,7 @@ export const anyPayload: fc.Arbitrary<AnyEvent> = fc.oneof(
     tool: fc.constant("Bash"),
     input,
     parent_tool_use_id: parent,
-  } as never),
+  }),
   record({
     type: fc.constant("tool_result" as const),
     tool_use_id: id("tool"),

@@ -2,8 +2,8 @@ import { ShieldQuestionMark } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { ExactInput } from "@/features/chat/cards/exact-input";
 import { Countdown } from "@/features/chat/cards/countdown";
+import { ExactInput } from "@/features/chat/cards/exact-input";
 import { answerPermission } from "@/features/chat/chat-controller";
 import { toToolName } from "@/features/chat/tools/tool-summary";
 import { usePending } from "@/shared/hooks/use-pending";

@@ -13,8 +13,8 @@ import {
   type Question,
 } from "@/features/chat/cards/questions";
 import { answerPermission } from "@/features/chat/chat-controller";
-import { toResultText } from "@/features/chat/tools/tool-summary";
 import { ToolStateLabel } from "@/features/chat/tools/tool-state-label";
+import { toResultText } from "@/features/chat/tools/tool-summary";
 import { usePending } from "@/shared/hooks/use-pending";
 import type { Permission, ToolItem } from "@/shared/tape/transcript";
 import { Button } from "@/shared/ui/button";

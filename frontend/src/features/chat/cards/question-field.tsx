@@ -15,7 +15,10 @@ export function QuestionField({ question, choice, onChange }: QuestionFieldProps
   const { isMultiple, options } = question;
 
   const pick = (label: string, isPicked: boolean) => {
-    if (!isMultiple) return onChange({ labels: [label], other: "" });
+    if (!isMultiple) {
+      onChange({ labels: [label], other: "" });
+      return;
+    }
     const others = choice.labels.filter((name) => name !== label);
     onChange({ ...choice, labels: isPicked ? [...others, label] : others });
   };

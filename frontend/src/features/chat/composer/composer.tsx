@@ -46,6 +46,7 @@ export function Composer({ sessionId, isRunning, isDisabled = false, onSend, onS
   };
 
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- the only mark of it in Safari
     if (event.nativeEvent.isComposing || event.keyCode === compositionKeyCode) return;
     if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
       event.preventDefault();

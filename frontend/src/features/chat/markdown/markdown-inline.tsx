@@ -1,5 +1,5 @@
-import type { Token, Tokens } from "marked";
 import { ImageOff } from "lucide-react";
+import type { Token, Tokens } from "marked";
 import { useTranslation } from "react-i18next";
 
 import { decodeEntities, toSafeHref } from "@/features/chat/markdown/safe-text";

@@ -1,8 +1,8 @@
-import type { Token, Tokens } from "marked";
+import type { Token } from "marked";
 import { memo, useState } from "react";
 
-import { MarkdownBlock } from "@/features/chat/markdown/markdown-block";
 import { IncrementalLexer } from "@/features/chat/markdown/incremental-lexer";
+import { MarkdownBlock } from "@/features/chat/markdown/markdown-block";
 
 type MarkdownProps = { readonly text: string; readonly isGrowing: boolean };
 
@@ -24,7 +24,7 @@ type BlockProps = { readonly token: Token; readonly isOpen: boolean };
 
 const Block = memo(
   function Block({ token, isOpen }: BlockProps) {
-    return <MarkdownBlock token={token as Tokens.Generic} isOpen={isOpen} />;
+    return <MarkdownBlock token={token} isOpen={isOpen} />;
   },
   (before, after) => before.token.raw === after.token.raw && before.isOpen === after.isOpen,
 );

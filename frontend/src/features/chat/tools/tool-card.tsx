@@ -41,7 +41,7 @@ export function ToolCard({ item, children }: ToolCardProps) {
   const bodyId = useId();
   const verb = useVerb(item.tool);
   const target = toTarget(item);
-  const isAsking = item.state === "waiting" && item.permission !== null;
+  const request = item.state === "waiting" ? item.permission : null;
   if (item.tool === "AskUserQuestion") {
     return (
       <TapeNode icon={<ToolIcon tool={item.tool} />} className={nodeColours[item.state]}>
@@ -77,7 +77,7 @@ export function ToolCard({ item, children }: ToolCardProps) {
             </Suspense>
           )}
         </div>
-        {isAsking && item.permission && <PermissionCard tool={item.tool} permission={item.permission} />}
+        {request && <PermissionCard tool={item.tool} permission={request} />}
         {children}
       </div>
     </TapeNode>

@@ -1,9 +1,9 @@
 import { useTranslation } from "react-i18next";
 
+import { languageOfFile } from "@/features/chat/markdown/languages";
 import { DiffView } from "@/features/chat/tools/diff-view";
 import { LongText } from "@/features/chat/tools/long-text";
 import { toResultText } from "@/features/chat/tools/tool-summary";
-import { languageOfFile } from "@/features/chat/markdown/languages";
 import type { JsonObject, ToolItem, ToolResultContent } from "@/shared/tape/transcript";
 
 const text = (value: unknown) => (typeof value === "string" ? value : "");

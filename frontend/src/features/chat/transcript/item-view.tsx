@@ -3,11 +3,11 @@ import { memo } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ErrorCard } from "@/features/chat/cards/error-card";
+import { SubagentThread } from "@/features/chat/tools/subagent-thread";
+import { ToolCard } from "@/features/chat/tools/tool-card";
 import { TapeNode } from "@/features/chat/transcript/tape-node";
 import { TextBlock } from "@/features/chat/transcript/text-block";
 import { ThinkingBlock } from "@/features/chat/transcript/thinking-block";
-import { SubagentThread } from "@/features/chat/tools/subagent-thread";
-import { ToolCard } from "@/features/chat/tools/tool-card";
 import { useTranscript } from "@/shared/store/use-transcript";
 
 type ItemViewProps = {

@@ -1,5 +1,5 @@
 import { ArrowDown } from "lucide-react";
-import { useEffect, useRef } from "react";
+import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Announcer } from "@/features/chat/transcript/announcer";
@@ -16,9 +16,7 @@ export function MessageList() {
   const { t } = useTranslation();
   const turnIds = useTranscript((transcript) => transcript.turnIds);
   const newestOutgoing = useAppStore((state) => state.outbox.at(-1)?.clientId);
-  const scrollRef = useRef<HTMLDivElement>(null);
-  const contentRef = useRef<HTMLDivElement>(null);
-  const { isAtBottom, jump } = useStickToBottom(scrollRef, contentRef);
+  const { scrollRef, contentRef, isAtBottom, jump } = useStickToBottom();
 
   // Whoever sends a message wants to see what comes of it.
   useEffect(() => {

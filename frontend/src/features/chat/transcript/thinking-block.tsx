@@ -1,8 +1,8 @@
 import { Brain, ChevronRight } from "lucide-react";
 import { useTranslation } from "react-i18next";
 
-import { CutOffMark } from "@/features/chat/transcript/text-block";
 import { TapeNode } from "@/features/chat/transcript/tape-node";
+import { CutOffMark } from "@/features/chat/transcript/text-block";
 import { cn } from "@/shared/lib/class-names";
 import { formatDuration } from "@/shared/lib/format";
 import type { BlockItem } from "@/shared/tape/transcript";

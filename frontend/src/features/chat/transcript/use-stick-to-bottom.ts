@@ -3,50 +3,53 @@ import { useCallback, useEffect, useRef, useState, type RefObject } from "react"
 // Within this distance of the end a reader counts as being at the end.
 const slackPx = 48;
 
+type StickToBottom = {
+  readonly scrollRef: RefObject<HTMLDivElement | null>;
+  readonly contentRef: RefObject<HTMLDivElement | null>;
+  readonly isAtBottom: boolean;
+  readonly jump: () => void;
+};
+
 /**
  * Keeps the end of growing content in view until the reader scrolls up, and again once they are back at the end.
  * Growth never moves a reader who has left the end.
  */
-export function useStickToBottom(
-  scroller: RefObject<HTMLElement | null>,
-  content: RefObject<HTMLElement | null>,
-): { readonly isAtBottom: boolean; readonly jump: () => void } {
-  const [isAtBottom, setIsAtBottom] = useState(true);
+export function useStickToBottom(): StickToBottom {
+  const scrollRef = useRef<HTMLDivElement>(null);
+  const contentRef = useRef<HTMLDivElement>(null);
   const isStuck = useRef(true);
+  const [isAtBottom, setIsAtBottom] = useState(true);
 
   const jump = useCallback(() => {
-    const element = scroller.current;
-    if (!element) return;
     isStuck.current = true;
-    element.scrollTop = element.scrollHeight;
+    scrollRef.current?.scrollTo({ top: scrollRef.current.scrollHeight });
     setIsAtBottom(true);
-  }, [scroller]);
+  }, []);
 
   useEffect(() => {
-    const element = scroller.current;
-    const inner = content.current;
-    if (!element || !inner) return;
-    let lastTop = element.scrollTop;
+    const scroller = scrollRef.current;
+    const content = contentRef.current;
+    if (!scroller || !content) return;
+    let lastTop = scroller.scrollTop;
     const onScroll = () => {
-      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < slackPx;
+      const isNear = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < slackPx;
       // Only a movement upwards is a reader leaving: content that grows moves nothing.
       if (isNear) isStuck.current = true;
-      else if (element.scrollTop < lastTop) isStuck.current = false;
-      lastTop = element.scrollTop;
-      setIsAtBottom(isNear || isStuck.current);
+      else if (scroller.scrollTop < lastTop) isStuck.current = false;
+      lastTop = scroller.scrollTop;
+      setIsAtBottom(isStuck.current);
     };
-    const onResize = () => {
-      if (isStuck.current) element.scrollTop = element.scrollHeight;
-    };
-    const observer = new ResizeObserver(onResize);
-    observer.observe(inner);
-    observer.observe(element);
-    element.addEventListener("scroll", onScroll, { passive: true });
+    const observer = new ResizeObserver(() => {
+      if (isStuck.current) scroller.scrollTop = scroller.scrollHeight;
+    });
+    observer.observe(content);
+    observer.observe(scroller);
+    scroller.addEventListener("scroll", onScroll, { passive: true });
     return () => {
       observer.disconnect();
-      element.removeEventListener("scroll", onScroll);
+      scroller.removeEventListener("scroll", onScroll);
     };
-  }, [scroller, content]);
+  }, []);
 
-  return { isAtBottom, jump };
+  return { scrollRef, contentRef, isAtBottom, jump };
 }
