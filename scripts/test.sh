@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Check everything: ./scripts/test.sh [--fast]
+#   --fast  leave out the tests that drive a browser and those that kill processes at random
+# Installs what is missing first. Stops at the first thing that is wrong; what is quick to check comes first.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+fast=false
+case "${1:-}" in
+  "") ;;
+  --fast) fast=true ;;
+  *) die "usage: ./scripts/test.sh [--fast]" ;;
+esac
+
+cd "$ROOT"
+passed=0
+failed=0
+results="$(mktemp)"
+
+# The last line of the output says how it went, however it went.
+trap 'rm -f "$results"; printf "\n%d s in all\n%d passed, %d failed\n" "$SECONDS" "$passed" "$failed"' EXIT
+
+# Run a command under a heading, and say how long it took.
+step() {
+  local title="$1" begun=$SECONDS status=0
+  shift
+  printf '\n=== %s\n' "$title"
+  "$@" || status=$?
+  if ((status != 0)); then
+    printf '\n*** %s: failed after %d s\n' "$title" "$((SECONDS - begun))"
+    ((failed > 0)) || failed=1
+    exit "$status"
+  fi
+  printf -- '--- %s: %d s\n' "$title" "$((SECONDS - begun))"
+}
+
+# Run the tests that a marker expression selects. A tier without a test is a failure: it means a marker got lost.
+tests() {
+  local status=0
+  "$VENV/bin/pytest" -m "$1" --color=no | tee "$results" || status=$?
+  passed=$((passed + $(counted passed)))
+  failed=$((failed + $(counted failed) + $(counted 'errors?')))
+  return "$status"
+}
+
+# Print a number from pytest's closing line.
+counted() {
+  tail -1 "$results" | grep --only-matching --extended-regexp "[0-9]+ $1" | grep --only-matching '[0-9]*' || echo 0
+}
+
+npm_run() { (cd frontend && npm run --silent "$@"); }
+
+# Fails on a secret that .secrets.baseline does not know. --no-verify: a candidate is shown to nobody.
+scan_for_secrets() {
+  tracked_files | xargs -0 "$VENV/bin/detect-secrets-hook" --no-verify --baseline .secrets.baseline
+}
+
+tracked_files() {
+  if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+      [[ -f "$file" ]] && printf '%s\0' "$file"
+    done
+  else
+    find . -type f -not -path '*/node_modules/*' -not -path './.*/*' -not -path './src/claude_sdk_pattern/web/*' -print0
+  fi
+}
+
+use_local_caches_without_a_home
+step "installation" "$ROOT/scripts/setup.sh" test
+# Everything is in place now; these two only tell this shell where.
+find_node
+setup_chromium
+
+step "lock files" ./scripts/check-locks.sh
+step "Python format" "$VENV/bin/ruff" format --check
+step "Python lint" "$VENV/bin/ruff" check
+step "layers" "$VENV/bin/lint-imports" --no-logo
+step "secrets" scan_for_secrets
+step "Python types" "$VENV/bin/pyright"
+step "known vulnerabilities" "$PYTHON" scripts/audit.py
+step "web app format" npm_run format:check
+step "web app lint" npm_run lint
+step "web app types" npm_run typecheck
+step "generated types" npm_run types -- --check
+step "web app tests" npm_run test
+step "web app build" build_web_app
+step "web app size" npm_run size
+step "tests" tests "not cli and not browser and not chaos"
+step "tests with the Claude Code CLI" tests "cli and not browser and not chaos"
+if ! $fast; then
+  step "tests in a browser" tests "browser and not chaos"
+  step "tests with random kills" tests "chaos"
+fi
