@@ -196,6 +196,9 @@ async def test_a_stream_that_breaks_once_is_answered_whole_in_the_end(
         messages = await turn(client, order)
     assert texts(messages) == [answer]
     assert len(model.requests) == 2
+    shown = "".join(m.event.get("delta", {}).get("text", "") for m in messages if isinstance(m, StreamEvent))
+    assert shown != answer, "the deltas of the broken stream were shown as well"
+    assert shown.startswith(answer.split()[0])
 
 
 async def test_a_hanging_stream_can_be_interrupted_and_the_conversation_goes_on(
