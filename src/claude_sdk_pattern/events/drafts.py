@@ -6,6 +6,7 @@ Nothing here is asynchronous and nothing touches a database.
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from claude_sdk_pattern.events.recorded import RecordedEvent
 from claude_sdk_pattern.events.types import Event, StreamEvent, Text, Thinking, ToolUse, UserMessage
@@ -117,10 +118,15 @@ def _block_id(event: Event) -> str | None:
 def _check_ids(made: Draft) -> None:
     for name, limit in _ID_LIMITS.items():
         value: str | None = getattr(made, name)
-        # Control characters: PostgreSQL stores no NUL, and its writer uses two others to separate values. Nor can
-        # that writer tell an empty string from none.
-        if value is not None and not (0 < len(value) <= limit and value.isprintable()):
+        if value is not None and not _is_storable(value, limit):
             raise ValueError(f"{name} must be 1 to {limit} printable characters")
+
+
+# Control characters: PostgreSQL stores no NUL, and its writer uses two others to separate values. Nor can that writer
+# tell an empty string from none. Remembered, because the same few ids come with every event of a turn.
+@lru_cache(maxsize=4096)
+def _is_storable(value: str, limit: int) -> bool:
+    return 0 < len(value) <= limit and value.isprintable()
 
 
 class Pending:

@@ -62,5 +62,10 @@ def _frame_head(session_id: str, turn_id: str | None, actor: str) -> bytes:
 
 def _rfc3339(ts_ms: int) -> bytes:
     seconds, milliseconds = divmod(ts_ms, 1000)
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z".encode()
+    return b"%b.%03dZ" % (_second(seconds), milliseconds)
+
+
+# Many events share a second, and formatting a date costs more than the rest of the frame.
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> bytes:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
