@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
 
-import { hasHiddenCharacters, toVisiblePieces } from "@/shared/lib/visible-text";
+import { hasHiddenCharacters } from "@/shared/lib/visible-text";
 import type { JsonObject } from "@/shared/tape/transcript";
+import { VisibleText } from "@/shared/ui/visible-text";
 
 /** The input of a call as it was sent: texts in full, everything else as JSON, hidden characters made visible. */
 export function ExactInput({ input }: { readonly input: JsonObject }) {
@@ -33,22 +34,5 @@ export function ExactInput({ input }: { readonly input: JsonObject }) {
       </dl>
       {hasHidden && <p className="pt-1.5 text-xs font-medium text-red">{t("permission.hidden")}</p>}
     </div>
-  );
-}
-
-export function VisibleText({ text }: { readonly text: string }) {
-  const { t } = useTranslation();
-  return toVisiblePieces(text).map((piece, index) =>
-    piece.isHidden ? (
-      <span
-        key={index}
-        title={t("permission.hiddenCharacter", { code: piece.text })}
-        className="mx-px rounded border border-red-line bg-red-wash px-1 text-[0.6875rem] text-red [unicode-bidi:isolate]"
-      >
-        {piece.text}
-      </span>
-    ) : (
-      <span key={index}>{piece.text}</span>
-    ),
   );
 }

@@ -15,6 +15,7 @@ export function ResultFooter({ turn, result }: ResultFooterProps) {
   return (
     <footer className="space-y-3">
       {isFailed && <FailureCard turn={turn} result={result} />}
+      {isStopped && result.error !== null && <RetryButton turn={turn} text={turn.message?.text ?? null} />}
       {result.structuredOutput !== null && <StructuredOutput value={result.structuredOutput} />}
       <Figures result={result} isStopped={isStopped} />
     </footer>
@@ -40,11 +41,18 @@ function Figures({ result, isStopped }: { readonly result: TurnResult; readonly 
 /** One plain sentence about what happened, and one thing to do about it. */
 function FailureCard({ turn, result }: ResultFooterProps) {
   const { t } = useTranslation();
-  const isLast = useTranscript((transcript) => transcript.turnIds.at(-1) === turn.id);
+  const isExplained = useTranscript((transcript) =>
+    turn.itemKeys.some((key) => transcript.items[key]?.kind === "error"),
+  );
   const kind =
     result.subtype === "success" || result.subtype === "interrupted" ? ("error" as const) : result.subtype;
   const canGoOn = kind === "error_max_turns";
   const retryText = canGoOn ? t("result.continueText") : (turn.message?.text ?? null);
+  const retry = kind !== "error_max_budget" && (
+    <RetryButton turn={turn} text={retryText} label={canGoOn ? t("result.continue") : undefined} />
+  );
+  // The error on the tape has said what happened; saying it twice would only look twice as bad.
+  if (isExplained) return retry;
   return (
     <div className="ml-[2.375rem] space-y-3 rounded-xl border border-red-line bg-red-wash px-4 py-3">
       <div className="flex gap-2.5">
@@ -57,12 +65,26 @@ function FailureCard({ turn, result }: ResultFooterProps) {
           )}
         </div>
       </div>
-      {isLast && retryText !== null && kind !== "error_max_budget" && (
-        <Button size="small" onClick={() => sendMessage(retryText)}>
-          {canGoOn ? t("result.continue") : t("result.retry")}
-        </Button>
-      )}
+      {retry}
     </div>
+  );
+}
+
+type RetryButtonProps = {
+  readonly turn: Turn;
+  readonly text: string | null;
+  readonly label?: string | undefined;
+};
+
+/** Sends the message again, as a new turn. Only the last turn offers it: what came later has moved on. */
+function RetryButton({ turn, text, label }: RetryButtonProps) {
+  const { t } = useTranslation();
+  const isLast = useTranscript((transcript) => transcript.turnIds.at(-1) === turn.id);
+  if (!isLast || text === null) return null;
+  return (
+    <Button size="small" className="ml-[2.375rem] in-[.bg-red-wash]:ml-0" onClick={() => sendMessage(text)}>
+      {label ?? t("result.retry")}
+    </Button>
   );
 }
 

@@ -1,5 +1,5 @@
 import { ArrowUp, Square } from "lucide-react";
-import { useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
 import { useTranslation } from "react-i18next";
 
 import { loadDraft, saveDraft } from "@/features/chat/composer/draft";
@@ -31,6 +31,11 @@ export function Composer({ sessionId, isRunning, isDisabled = false, onSend, onS
   const recall = useRecall(text, change);
   const canSend = text.trim() !== "" && !isDisabled;
 
+  // With a keyboard at hand one wants to type; on a phone the focus would open the screen's keyboard.
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) fieldRef.current?.focus({ preventScroll: true });
+  }, []);
+
   useLayoutEffect(() => {
     const field = fieldRef.current;
     if (!field) return;
@@ -57,7 +62,7 @@ export function Composer({ sessionId, isRunning, isDisabled = false, onSend, onS
   };
 
   return (
-    <div className="mx-auto w-full max-w-[46rem] px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] sm:px-6 sm:pb-4">
+    <div className="relative mx-auto w-full max-w-[46rem] px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] before:pointer-events-none before:absolute before:inset-x-0 before:bottom-full before:h-5 before:bg-gradient-to-t before:from-canvas before:to-transparent sm:px-6 sm:pb-4">
       <form
         onSubmit={(event) => {
           event.preventDefault();

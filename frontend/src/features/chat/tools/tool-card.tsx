@@ -10,6 +10,7 @@ import { toTarget, toToolName } from "@/features/chat/tools/tool-summary";
 import { TapeNode } from "@/features/chat/transcript/tape-node";
 import { cn } from "@/shared/lib/class-names";
 import type { ToolItem, ToolState } from "@/shared/tape/transcript";
+import { VisibleText } from "@/shared/ui/visible-text";
 
 const ToolDetails = lazy(() =>
   import("@/features/chat/tools/tool-details").then((module) => ({ default: module.ToolDetails })),
@@ -61,7 +62,7 @@ export function ToolCard({ item, children }: ToolCardProps) {
         >
           <span className="shrink-0 font-medium">{verb}</span>
           <span className="min-w-0 flex-1 truncate font-mono text-[0.8125rem] text-ink-soft" title={target}>
-            {target}
+            <VisibleText text={target} />
           </span>
           <ToolStateLabel item={item} />
           <ChevronRight
