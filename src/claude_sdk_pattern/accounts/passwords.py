@@ -35,6 +35,7 @@ class Passwords:
     def __init__(self, hasher: PasswordHash | None = None) -> None:
         self._hasher = hasher or PasswordHash.recommended()
         self._limiter = CapacityLimiter(MAX_CONCURRENT_HASHES)
+        self._pending = 0
         self._decoy: str | None = None
 
     async def hash(self, password: str) -> str:
@@ -66,6 +67,11 @@ class Passwords:
         return PasswordCheck(is_correct=is_equal, upgraded_hash=upgraded)
 
     async def _run(self, work: Callable[[], T]) -> T:
-        if self._limiter.statistics().tasks_waiting >= MAX_WAITING_HASHES:
+        # Counted here and not read off the limiter: those who arrive together have not begun to wait for it yet.
+        if self._pending >= MAX_CONCURRENT_HASHES + MAX_WAITING_HASHES:
             raise SignInOverloadedError(OVERLOAD_RETRY_AFTER_SECONDS)
-        return await to_thread.run_sync(work, limiter=self._limiter)
+        self._pending += 1
+        try:
+            return await to_thread.run_sync(work, limiter=self._limiter)
+        finally:
+            self._pending -= 1

@@ -46,3 +46,8 @@ class LoginThrottle:
     def succeeded(self, username: str, address: str) -> None:
         """Forget the tries of somebody who knew the password."""
         self._full_at.pop((username, address), None)
+
+    @property
+    def keys_kept(self) -> int:
+        """How many pairs of name and address are remembered."""
+        return len(self._full_at)
