@@ -114,11 +114,18 @@ find_python() {
   "$UV" python find --no-project "$PYTHON_VERSION"
 }
 
+# Print the checksum of what `setup_python` installs.
+python_inputs() { fingerprint "$ROOT/requirements/build.txt" "$ROOT/requirements/$1.txt" "$ROOT/pyproject.toml"; }
+
+# Whether .venv holds the locked packages of a kind; "dev" holds all of "runtime".
+has_python_packages() {
+  [[ "$(cat "$VENV/.installed-$1" 2>/dev/null)" == "$(python_inputs "$1")" ]]
+}
+
 # Make .venv with the locked packages ("runtime" or "dev") and this project in it.
 setup_python() {
-  local kind="$1" lock="$ROOT/requirements/$1.txt" stamp="$VENV/.installed-$1" wanted python
-  wanted="$(fingerprint "$lock" "$ROOT/pyproject.toml")"
-  if is_wanted_python "$PYTHON" && [[ "$(cat "$stamp" 2>/dev/null)" == "$wanted" ]]; then
+  local lock="$ROOT/requirements/$1.txt" python
+  if is_wanted_python "$PYTHON" && { has_python_packages dev || has_python_packages "$1"; }; then
     return
   fi
   find_uv
@@ -132,7 +139,7 @@ setup_python() {
   "$UV" pip install --quiet --python "$PYTHON" --require-hashes --requirement "$ROOT/requirements/build.txt"
   "$UV" pip install --quiet --python "$PYTHON" --require-hashes --requirement "$lock"
   "$UV" pip install --quiet --python "$PYTHON" --no-deps --no-build-isolation --editable "$ROOT"
-  printf '%s\n' "$wanted" >"$stamp"
+  python_inputs "$1" >"$VENV/.installed-$1"
 }
 
 # --- the web app ------------------------------------------------------------------------------------------------
@@ -166,7 +173,9 @@ setup_node_modules() {
     return
   fi
   say "installing the web app's packages ..."
-  (cd "$ROOT/frontend" && npm ci --no-audit --no-fund --loglevel=error >&2)
+  # Not `npm ci`, which refuses a lock file that lacks the native packages of some other platform; npm leaves those
+  # out that the registry did not offer where the lock was made. What is in the lock is installed as locked.
+  (cd "$ROOT/frontend" && npm install --no-save --no-audit --no-fund --loglevel=error >&2)
   printf '%s\n' "$wanted" >"$stamp"
 }
 
@@ -182,7 +191,8 @@ is_web_app_built() {
 build_web_app() {
   is_web_app_built && return
   say "building the web app ..."
-  (cd "$ROOT/frontend" && npm run --silent build >&2)
+  local output
+  output="$(cd "$ROOT/frontend" && npm run --silent build 2>&1)" || die "the web app does not build:"$'\n'"$output"
   web_sources >"$ROOT/frontend/node_modules/.built"
 }
 

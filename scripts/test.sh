@@ -75,6 +75,7 @@ setup_chromium
 step "lock files" ./scripts/check-locks.sh
 step "Python format" "$VENV/bin/ruff" format --check
 step "Python lint" "$VENV/bin/ruff" check
+step "shell scripts" "$VENV/bin/shellcheck" --external-sources scripts/*.sh .ci/run
 step "layers" "$VENV/bin/lint-imports" --no-logo
 step "secrets" scan_for_secrets
 step "Python types" "$VENV/bin/pyright"
