@@ -401,6 +401,20 @@ async def test_commit_whose_answer_was_lost_is_not_written_twice(
             assert (await tape.log.append("s1", success(), turn_id="t1", actor=AGENT)).seq == 2
 
 
+async def test_two_logs_that_write_one_tape_lose_nothing_and_leave_no_gap(database: Database) -> None:
+    await store_sessions(database, "s1")
+    async with open_tape(database) as one, open_tape(database) as other:
+        futures = [
+            tape.log.append("s1", message(f"c{index // 2}"), turn_id=f"t{index}", actor=USER)
+            for index in range(20)
+            for tape in (one, other)
+        ]
+        outcomes = await asyncio.wait_for(asyncio.gather(*futures, return_exceptions=True), WAIT_SECONDS)
+        recorded = await one.log.read("s1")
+    assert _seqs(recorded) == list(range(1, 11))
+    assert sum(isinstance(outcome, DuplicateClientId) for outcome in outcomes) == 30
+
+
 async def test_closing_writes_what_waits_and_refuses_more(database: Database) -> None:
     await store_sessions(database, "s1")
     async with open_tape(database) as tape:

@@ -4,11 +4,15 @@ Needs only server binaries: those of the system, or those inside the ``embedded-
 to run as root; then it runs as an unprivileged user in a folder of that user's.
 """
 
+import ctypes
 import os
 import pwd
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,10 +23,12 @@ import psycopg
 from psycopg import sql
 
 _START_TIMEOUT_SECONDS = 60
+_READY_POLL_SECONDS = 0.05
+_PR_SET_PDEATHSIG = 1
 _SUPERUSER = "postgres"
 
 # fsync guards against power loss, not against the death of a process, which is all that tests bring about.
-_FAST = "-c fsync=off -c full_page_writes=off -c max_wal_size=256MB"
+_FAST = ("-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=256MB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,22 @@ class PostgresServer:
     def url(self, database: str) -> str:
         """Return the SQLAlchemy URL of a database of this server."""
         return f"postgresql+psycopg://{_SUPERUSER}@/{database}?host={self.socket_dir}"
+
+    def wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until the server answers.
+
+        Raises:
+            RuntimeError: it ended, or did not answer in time.
+        """
+        give_up_at = time.monotonic() + _START_TIMEOUT_SECONDS
+        while process.poll() is None and time.monotonic() < give_up_at:
+            try:
+                self._connect().close()
+            except psycopg.OperationalError:
+                time.sleep(_READY_POLL_SECONDS)
+            else:
+                return
+        raise RuntimeError("PostgreSQL did not start")
 
     def create_database(self, name: str, *, template: str | None = None) -> None:
         """Make a database, as a copy of ``template`` if one is given; nobody may be connected to that."""
@@ -84,13 +106,16 @@ def running_postgres(*, durable: bool = False) -> Generator[PostgresServer]:
         data = root / "data"
         _run(owner, binaries / "initdb", "-D", data, "-U", _SUPERUSER, "-A", "trust", "-E", "UTF8",
              "--locale=C", "--no-sync")  # fmt: skip
-        options = f"-c listen_addresses='' -c unix_socket_directories={root} {'' if durable else _FAST}"
-        control = (binaries / "pg_ctl", "-D", data, "-w", "-t", str(_START_TIMEOUT_SECONDS))
-        _run(owner, *control, "-l", root / "log", "-o", options, "start")
-        try:
-            yield PostgresServer(root)
-        finally:
-            _run(owner, *control, "-m", "immediate", "stop")
+        server = PostgresServer(root)
+        options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={root}", *(() if durable else _FAST)]
+        with _child(owner, binaries / "postgres", "-D", data, *options) as process:
+            try:
+                server.wait_until_ready(process)
+                yield server
+            finally:
+                # Immediate shutdown: what is in there is thrown away anyway.
+                process.send_signal(signal.SIGQUIT)
+                process.wait(_START_TIMEOUT_SECONDS)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
@@ -105,19 +130,27 @@ def _unprivileged_user() -> pwd.struct_passwd:
 
 
 def _run(owner: pwd.struct_passwd | None, *command: str | Path) -> None:
-    finished = subprocess.run(
+    with _child(owner, *command) as process:
+        if process.wait(_START_TIMEOUT_SECONDS) != 0:
+            raise RuntimeError(f"{command[0]} failed with exit status {process.returncode}")
+
+
+def _child(owner: pwd.struct_passwd | None, *command: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
         [str(part) for part in command],
         cwd="/",
-        # A file, not a pipe: the server inherits it, and a pipe would not end before the server does.
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         user=None if owner is None else owner.pw_uid,
         group=None if owner is None else owner.pw_gid,
         extra_groups=None if owner is None else [],
-        timeout=2 * _START_TIMEOUT_SECONDS,
+        preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 - one system call
     )
-    if finished.returncode != 0:
-        raise RuntimeError(f"{command[0]} failed with exit status {finished.returncode}")
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end the server with us: killed tests must not leave servers behind."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
 def _reachable_binaries(root: Path, owner: pwd.struct_passwd | None) -> Path:

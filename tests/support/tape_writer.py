@@ -7,13 +7,13 @@ import asyncio
 import os
 import sys
 
+from tests.support.tapes import block, delta
+
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.reader import TapeReader
 from claude_sdk_pattern.events.recorded import AGENT
 from claude_sdk_pattern.storage.database import Database
-
-from tests.support.tapes import block, delta
 
 
 async def _write(log: EventLog, session_id: str) -> None:

@@ -100,7 +100,7 @@ class PostgresWriter(TapeWriter):
         except psycopg.Error as error:
             self._forget_heads()
             await self.aclose()
-            raise DatabaseTrouble from error
+            raise DatabaseTrouble(is_rolled_back=isinstance(error, psycopg.IntegrityError)) from error
 
     async def _opened(self) -> psycopg.AsyncConnection:
         if self._connection is None:

@@ -77,7 +77,7 @@ class SqliteWriter(TapeWriter):
         except sqlite3.Error as error:
             self._forget_heads()
             await self._in_thread(self._close)
-            raise DatabaseTrouble from error
+            raise DatabaseTrouble(is_rolled_back=isinstance(error, sqlite3.IntegrityError)) from error
 
     async def _in_thread[T](self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

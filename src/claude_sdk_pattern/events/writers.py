@@ -17,7 +17,14 @@ _MAX_KNOWN_HEADS = 10_000
 
 
 class DatabaseTrouble(Exception):
-    """The database did not take the commit; ``__cause__`` says why. Trying the same drafts again may help."""
+    """The database did not take the commit; ``__cause__`` says why. Trying the same drafts again may help.
+
+    ``is_rolled_back`` when nothing was committed for certain; otherwise only the answer may have been lost.
+    """
+
+    def __init__(self, *, is_rolled_back: bool = False) -> None:
+        super().__init__()
+        self.is_rolled_back = is_rolled_back
 
 
 class TapeWriter(ABC):
@@ -48,7 +55,12 @@ class TapeWriter(ABC):
         numbered = number(drafts, await self._heads_of(drafts), await self._taken_by(drafts))
         if numbered.rows:
             self._unsure = (drafts, numbered)
-            await self._insert([_row(made, seq) for made, seq in numbered.rows])
+            try:
+                await self._insert([_row(made, seq) for made, seq in numbered.rows])
+            except DatabaseTrouble as trouble:
+                if trouble.is_rolled_back:
+                    self._unsure = None
+                raise
             self._unsure = None
             self._heads |= numbered.heads
         return numbered.outcomes
