@@ -1,4 +1,4 @@
-import { Keyboard } from "lucide-react";
+import { Keyboard, X } from "lucide-react";
 import { useTranslation } from "react-i18next";
 
 import { PersonBar } from "@/features/auth/person-bar";
@@ -11,9 +11,11 @@ type SidebarProps = {
   readonly currentId: string | null;
   readonly onChoose: () => void;
   readonly onHelp: () => void;
+  /** Closes the drawer; without it the sidebar is always there. */
+  readonly onClose?: () => void;
 };
 
-export function Sidebar({ currentId, onChoose, onHelp }: SidebarProps) {
+export function Sidebar({ currentId, onChoose, onHelp, onClose }: SidebarProps) {
   const { t } = useTranslation();
   return (
     <div className="flex h-full flex-col pb-[env(safe-area-inset-bottom)]">
@@ -23,6 +25,11 @@ export function Sidebar({ currentId, onChoose, onHelp }: SidebarProps) {
         <IconButton label={t("shortcuts.open")} className="touch:hidden" onClick={onHelp}>
           <Keyboard size={15} aria-hidden />
         </IconButton>
+        {onClose && (
+          <IconButton label={t("sessions.close")} onClick={onClose}>
+            <X size={17} aria-hidden />
+          </IconButton>
+        )}
       </div>
       <SessionList currentId={currentId} onChoose={onChoose} />
       <PersonBar onSignOut={() => void leave()} />

@@ -29,16 +29,11 @@ export function Workspace({ route }: { readonly route: Route }) {
   // The first answer will need it; fetch it while the person still types.
   useEffect(() => void import("@/features/chat/markdown/markdown").catch(() => undefined), []);
 
-  const sidebar = (
-    <Sidebar
-      currentId={sessionId}
-      onChoose={() => setDrawerOpen(false)}
-      onHelp={() => {
-        setDrawerOpen(false);
-        setIsHelpOpen(true);
-      }}
-    />
-  );
+  const closeDrawer = () => setDrawerOpen(false);
+  const openHelp = () => {
+    closeDrawer();
+    setIsHelpOpen(true);
+  };
 
   return (
     <div className="flex h-full">
@@ -48,17 +43,19 @@ export function Workspace({ route }: { readonly route: Route }) {
       >
         {t("app.skipToComposer")}
       </a>
-      <aside className="w-[17rem] shrink-0 border-r border-line max-lg:hidden">{sidebar}</aside>
+      <aside className="w-[17rem] shrink-0 border-r border-line max-lg:hidden">
+        <Sidebar currentId={sessionId} onChoose={closeDrawer} onHelp={openHelp} />
+      </aside>
       {isDrawerOpen && (
         <Modal
           labelledBy="drawer-title"
-          onClose={() => setDrawerOpen(false)}
+          onClose={closeDrawer}
           className="m-0 h-dvh max-h-none w-[min(20rem,86vw)] border-r border-line bg-canvas p-0 shadow-raised lg:hidden"
         >
           <h2 id="drawer-title" className="sr-only">
             {t("sessions.heading")}
           </h2>
-          {sidebar}
+          <Sidebar currentId={sessionId} onChoose={closeDrawer} onHelp={openHelp} onClose={closeDrawer} />
         </Modal>
       )}
       <main className="flex min-w-0 flex-1 flex-col">

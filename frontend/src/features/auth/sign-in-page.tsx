@@ -1,5 +1,5 @@
 import { CircleAlert } from "lucide-react";
-import { useState, type ReactNode, type SyntheticEvent } from "react";
+import { useEffect, useState, type ReactNode, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
 import { signIn } from "@/shared/api/access-token";
@@ -52,6 +52,8 @@ export function SignInPage({ onSignedIn, footer }: SignInPageProps) {
   const toErrorText = useErrorText();
   const [error, setError] = useState<string | null>(null);
   const [isSending, setIsSending] = useState(false);
+
+  useEffect(() => document.getElementById("username")?.focus(), []);
 
   const submit = async (form: HTMLFormElement) => {
     const fields = new FormData(form);

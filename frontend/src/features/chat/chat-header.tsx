@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ContextMeter } from "@/features/chat/context-meter";
+import { cn } from "@/shared/lib/class-names";
 import { formatCost } from "@/shared/lib/format";
 import { useAppStore } from "@/shared/store/app-store";
 import { useTranscript } from "@/shared/store/use-transcript";
@@ -24,7 +25,12 @@ export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
   const cost = Math.max(tapeCost, facts?.costUsd ?? 0, row?.cost_usd ?? 0);
   const percent = context?.percent ?? facts?.contextPercent ?? row?.context_percent ?? null;
   return (
-    <header className="flex h-14 shrink-0 items-center gap-2 border-b border-line px-3 sm:px-5">
+    <header
+      className={cn(
+        "flex h-14 shrink-0 items-center gap-2 border-b px-3 sm:px-5",
+        sessionId === null ? "border-transparent" : "border-line",
+      )}
+    >
       {start}
       {sessionId !== null && (
         <>

@@ -85,7 +85,8 @@ async function refreshOnce(): Promise<string | null> {
 
 async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   // Locks exist in secure contexts only; elsewhere two tabs may still collide, and one of them signs in again.
-  return "locks" in navigator ? await navigator.locks.request("csp.refresh", work) : work();
+  const locks = (navigator as Partial<Navigator>).locks as LockManager | null | undefined;
+  return locks ? await locks.request("csp.refresh", work) : work();
 }
 
 /**

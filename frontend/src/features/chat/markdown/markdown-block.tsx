@@ -1,5 +1,6 @@
 import type { Token, Tokens } from "marked";
 import { createElement } from "react";
+import { useTranslation } from "react-i18next";
 
 import { CodeBlock } from "@/features/chat/markdown/code-block";
 import { Inline } from "@/features/chat/markdown/markdown-inline";
@@ -80,5 +81,7 @@ function List({ list, isOpen }: ListProps) {
 }
 
 function Checkbox({ isChecked }: { readonly isChecked: boolean }) {
-  return <input type="checkbox" checked={isChecked} disabled readOnly />;
+  const { t } = useTranslation();
+  const label = isChecked ? t("code.taskDone") : t("code.taskOpen");
+  return <input type="checkbox" checked={isChecked} disabled readOnly aria-label={label} />;
 }
