@@ -1,33 +1,47 @@
-# NOTE FROM THE LEAD to the accounts engineer: I overwrote your file by accident at 15:19. Please put YOUR version back
-# (it was better); `from ...api.dependencies import CurrentUser, StreamUser, CurrentIdentity` and
-# `from ...api.problems import PROBLEM_RESPONSES, Problem` must exist for sessions.py / event_stream.py (or adapt them).
-# Services (api/services.py) has accounts, settings, database, manager. Then delete this note.
-"""Signing in and out."""
+"""Signing in, staying signed in, signing out.
+
+The refresh token is a cookie that no script can read and that the browser sends to these routes only. Clients that
+are no browsers ask for it in the body. Pages of other origins are refused.
+"""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Cookie, Depends, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from claude_sdk_pattern.accounts.accounts import TokenPair
-from claude_sdk_pattern.accounts.errors import InvalidRefreshTokenError
-from claude_sdk_pattern.api.dependencies import CurrentIdentity, CurrentUser
-from claude_sdk_pattern.api.origins import is_allowed_origin
-from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES, Problem
+from claude_sdk_pattern.accounts.errors import InvalidAccessTokenError, InvalidRefreshTokenError
+from claude_sdk_pattern.accounts.rules import MAX_PASSWORD_LENGTH, MAX_USERNAME_LENGTH
+from claude_sdk_pattern.accounts.users import Role
+from claude_sdk_pattern.api.dependencies import BearerToken, CurrentIdentity, CurrentUser, require_allowed_origin
+from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES
 from claude_sdk_pattern.api.services import Services, ServicesDependency
 
 COOKIE = "csp_refresh"
 COOKIE_PATH = "/api/v1/auth"
 
+# Several times the length of one of ours.
+_MAX_TOKEN_LENGTH = 200
+
+router = APIRouter(
+    prefix=COOKIE_PATH,
+    tags=["auth"],
+    responses=PROBLEM_RESPONSES,
+    dependencies=[Depends(require_allowed_origin)],
+)
+
 
 class LoginBody(BaseModel):
-    """Name and password. ``client`` "api" asks for the refresh token in the body, for programs without cookies."""
+    """Name and password."""
 
     model_config = ConfigDict(extra="forbid")
 
-    username: str = Field(max_length=200)
-    password: str = Field(max_length=1000)
-    client: Literal["browser", "api"] = "browser"
+    username: Annotated[str, Field(max_length=MAX_USERNAME_LENGTH)]
+    password: Annotated[SecretStr, Field(max_length=MAX_PASSWORD_LENGTH)]
+    client: Annotated[
+        Literal["browser", "api"],
+        Field(description="`api` asks for the refresh token in the body as well, for programs without cookies."),
+    ] = "browser"
 
 
 class RefreshBody(BaseModel):
@@ -35,15 +49,15 @@ class RefreshBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    refresh_token: str | None = Field(default=None, max_length=1000)
+    refresh_token: Annotated[SecretStr | None, Field(max_length=_MAX_TOKEN_LENGTH)] = None
 
 
 class Tokens(BaseModel):
-    """An access token; ``expires_in`` is its life in seconds."""
+    """An access token, and for those who keep it themselves the refresh token."""
 
     access_token: str
-    token_type: Literal["bearer"] = "bearer"
-    expires_in: int
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - the name of a kind of token
+    expires_in: Annotated[int, Field(description="Life of the access token, in seconds.")]
     refresh_token: str | None = None
 
 
@@ -52,27 +66,15 @@ class Me(BaseModel):
 
     id: str
     username: str
-    role: str
+    role: Role
 
 
 class TicketView(BaseModel):
-    """A ticket that opens one WebSocket or event stream within ``expires_in`` seconds."""
+    """A ticket that opens one WebSocket or event stream."""
 
     ticket: str
-    expires_in: int
+    expires_in: Annotated[int, Field(description="Life of the ticket, in seconds.")]
 
-
-async def _from_an_allowed_page(request: Request, services: ServicesDependency) -> None:
-    if not is_allowed_origin(request, services.settings.allowed_origins):
-        raise Problem(403, "origin_not_allowed", "This page may not sign anybody in or out.")
-
-
-router = APIRouter(
-    prefix="/api/v1/auth",
-    tags=["auth"],
-    responses=PROBLEM_RESPONSES,
-    dependencies=[Depends(_from_an_allowed_page)],
-)
 
 RefreshCookie = Annotated[str | None, Cookie(alias=COOKIE, include_in_schema=False)]
 
@@ -80,8 +82,8 @@ RefreshCookie = Annotated[str | None, Cookie(alias=COOKIE, include_in_schema=Fal
 @router.post("/login", response_model_exclude_none=True)
 async def login(body: LoginBody, request: Request, response: Response, services: ServicesDependency) -> Tokens:
     """Sign in with a name and a password."""
-    address = request.client.host if request.client else ""
-    pair = await services.accounts.login(body.username, body.password, address)
+    address = request.client.host if request.client else "unknown"
+    pair = await services.accounts.login(body.username, body.password.get_secret_value(), address)
     return _tokens(pair, request, response, services, in_body=body.client == "api")
 
 
@@ -93,32 +95,40 @@ async def refresh(
     body: RefreshBody | None = None,
     cookie: RefreshCookie = None,
 ) -> Tokens:
-    """Trade a refresh token for a new pair. Used a second time, a refresh token ends its login."""
-    from_body = body.refresh_token if body is not None else None
-    token = from_body or cookie
+    """Trade the refresh token of the body, or else of the cookie, for a new pair. Spent twice, it ends its login."""
+    token = _given_token(body, cookie)
     if token is None:
         raise InvalidRefreshTokenError
     pair = await services.accounts.refresh(token)
-    return _tokens(pair, request, response, services, in_body=from_body is not None)
+    is_kept_by_client = body is not None and body.refresh_token is not None
+    return _tokens(pair, request, response, services, in_body=is_kept_by_client)
 
 
 @router.post("/logout", status_code=204)
 async def logout(
     request: Request,
     services: ServicesDependency,
+    credentials: BearerToken,
     body: RefreshBody | None = None,
     cookie: RefreshCookie = None,
 ) -> Response:
-    """Sign out: the refresh token, the access tokens and the open connections of this login end."""
-    token = (body.refresh_token if body is not None else None) or cookie
+    """Sign out with the access token, the refresh token or both: all tokens and open connections of the login end."""
+    has_ended = False
+    token = _given_token(body, cookie)
     if token is not None:
-        await services.accounts.logout_with(token)
-    authorization = request.headers.get("authorization", "")
-    if authorization.lower().startswith("bearer "):
-        identity = await services.accounts.identify(authorization[7:])
-        await services.accounts.logout(identity)
+        has_ended = await services.accounts.logout_with(token)
+    if credentials is not None:
+        try:
+            await services.accounts.logout(await services.accounts.identify(credentials.credentials))
+        except InvalidAccessTokenError:
+            # It expired while the page was asleep, or its login is the one that was ended just above.
+            pass
+        else:
+            has_ended = True
+    if not has_ended:
+        raise InvalidAccessTokenError
     response = Response(status_code=204)
-    response.delete_cookie(COOKIE, path=COOKIE_PATH, httponly=True, samesite="strict", secure=_is_secure(request))
+    _set_cookie(request, response, "", max_age_seconds=0)
     return response
 
 
@@ -129,24 +139,22 @@ async def me(user: CurrentUser) -> Me:
 
 
 @router.post("/ticket")
-async def ticket(identity: CurrentIdentity, services: ServicesDependency) -> TicketView:
+async def ticket(identity: CurrentIdentity, response: Response, services: ServicesDependency) -> TicketView:
     """Issue a ticket: browsers can set no header on a WebSocket or an event stream."""
     issued = await services.accounts.issue_ticket(identity)
+    response.headers["Cache-Control"] = "no-store"
     return TicketView(ticket=issued.ticket, expires_in=int(issued.lifetime.total_seconds()))
+
+
+def _given_token(body: RefreshBody | None, cookie: str | None) -> str | None:
+    if body is not None and body.refresh_token is not None:
+        return body.refresh_token.get_secret_value()
+    return cookie
 
 
 def _tokens(pair: TokenPair, request: Request, response: Response, services: Services, *, in_body: bool) -> Tokens:
     lifetimes = services.accounts.lifetimes
-    if not in_body:
-        response.set_cookie(
-            COOKIE,
-            pair.refresh_token,
-            max_age=int(lifetimes.refresh.total_seconds()),
-            path=COOKIE_PATH,
-            httponly=True,
-            samesite="strict",
-            secure=_is_secure(request),
-        )
+    _set_cookie(request, response, pair.refresh_token, max_age_seconds=int(lifetimes.refresh.total_seconds()))
     response.headers["Cache-Control"] = "no-store"
     return Tokens(
         access_token=pair.access_token,
@@ -155,5 +163,14 @@ def _tokens(pair: TokenPair, request: Request, response: Response, services: Ser
     )
 
 
-def _is_secure(request: Request) -> bool:
-    return request.url.scheme == "https"
+def _set_cookie(request: Request, response: Response, value: str, *, max_age_seconds: int) -> None:
+    """Set or, with no time to live, delete the cookie. The attributes must be the same, or the old one stays."""
+    response.set_cookie(
+        COOKIE,
+        value,
+        max_age=max_age_seconds,
+        path=COOKIE_PATH,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )

@@ -1,32 +1,49 @@
-# NOTE FROM THE LEAD to the accounts engineer: I overwrote your file by accident at 15:19. Please put YOUR version back
-# (it was better); `from ...api.dependencies import CurrentUser, StreamUser, CurrentIdentity` and
-# `from ...api.problems import PROBLEM_RESPONSES, Problem` must exist for sessions.py / event_stream.py (or adapt them).
-# Services (api/services.py) has accounts, settings, database, manager. Then delete this note.
-"""Which web pages may talk to this server.
+"""Which web pages may talk to this server: the ``Origin`` header against the server's own address and an allowlist.
 
-A browser sends ``Origin`` with every request that another site could have caused. Such a request is served only if
-the page is the server's own or on the allowlist. Programs send no ``Origin``; they have no cookies of other people
-to misuse, and prove who they are with a token.
+A browser sends ``Origin`` with every request a page makes to another origin, with every WebSocket handshake and with
+every ``POST``; a page cannot forge it. Where it is missing, no page of another origin is asking: it is a program with
+a token in hand, or a page of ours that reads. Such requests stand or fall by their token. ``null`` is what sandboxed
+frames and local files send, which anybody can make; it is refused.
+
+The server's own origin is what the ``Host`` header says. A page under a foreign name that resolves to this address
+counts as our own by that, and gains nothing: cookies and tokens belong to the name they were given to.
 """
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _HTTP_SCHEMES = {"ws": "http", "wss": "https"}
 
 
-def is_allowed_origin(connection: HTTPConnection, allowed: Collection[str]) -> bool:
-    """Return whether the page that caused a request may cause it."""
+def is_allowed_origin(connection: HTTPConnection, allowed: Iterable[str]) -> bool:
+    """Return whether a request or handshake comes from a page that may make it, or from no page at all.
+
+    ``allowed`` are origins besides the server's own, such as ``https://chat.example.com``; there are no wildcards.
+    """
     origin = connection.headers.get("origin")
     if origin is None:
         return True
-    if origin in allowed:
-        return True
-    parts = urlsplit(origin)
-    # "null" comes from sandboxed frames and local files, which anybody can make.
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    page = _normal(origin)
+    if page is None:
         return False
-    scheme = connection.url.scheme
-    return parts.netloc == connection.headers.get("host") and parts.scheme == _HTTP_SCHEMES.get(scheme, scheme)
+    scheme, host = connection.url.scheme, connection.headers.get("host", "")
+    own = _normal(f"{_HTTP_SCHEMES.get(scheme, scheme)}://{host}")
+    return page == own or any(page == _normal(other) for other in allowed)
+
+
+def _normal(origin: str) -> tuple[str, str, int] | None:
+    """Return scheme, host and port, or ``None`` for what is no origin of a web page."""
+    try:
+        parts = urlsplit(origin)
+        port = parts.port
+    except ValueError:
+        return None
+    default_port = _DEFAULT_PORTS.get(parts.scheme)
+    if default_port is None or not parts.hostname or "@" in parts.netloc:
+        return None
+    if parts.path or parts.query or parts.fragment:
+        return None
+    return parts.scheme, parts.hostname, default_port if port is None else port

@@ -1,48 +1,87 @@
-# NOTE FROM THE LEAD to the accounts engineer: I overwrote your file by accident at 15:19. Please put YOUR version back
-# (it was better); `from ...api.dependencies import CurrentUser, StreamUser, CurrentIdentity` and
-# `from ...api.problems import PROBLEM_RESPONSES, Problem` must exist for sessions.py / event_stream.py (or adapt them).
-# Services (api/services.py) has accounts, settings, database, manager. Then delete this note.
-"""Errors as the API tells them: ``application/problem+json`` (RFC 9457) with a stable ``code``, for everything."""
+"""Errors as ``application/problem+json`` (RFC 9457), for everything that can go wrong over HTTP.
+
+``code`` is what clients decide by and never changes; ``detail`` is a sentence for a person. What the client sent is
+not repeated: it may be a password.
+"""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final, cast
+from uuid import uuid4
 
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
-from uuid_utils import uuid4
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from claude_sdk_pattern.accounts import errors as accounts
-from claude_sdk_pattern.events import errors as tape
-from claude_sdk_pattern.sessions import errors as sessions
+from claude_sdk_pattern.api.domain_problems import DOMAIN_PROBLEMS, kind_of
 
 logger = structlog.get_logger(__name__)
 
-MEDIA_TYPE = "application/problem+json"
+MEDIA_TYPE: Final = "application/problem+json"
+
+# More faults than this in one request help nobody to mend it.
+_MAX_FAULTS: Final = 20
+_MAX_NAME_LENGTH: Final = 64
+_MAX_MESSAGE_LENGTH: Final = 300
+
+# How many faults the sentence names; all of them are in ``errors``.
+_FAULTS_IN_DETAIL: Final = 3
+
+_CODES: Final = {
+    400: "bad_request",
+    401: "not_authenticated",
+    403: "not_allowed",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "body_too_large",
+    415: "unsupported_media_type",
+    422: "invalid_request",
+    429: "too_many_requests",
+    503: "unavailable",
+}
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    where: str = Field(description="The place, in words: `username in the body`.")
+    what: str = Field(description="What is wrong there.")
 
 
 class ProblemBody(BaseModel):
-    """An RFC 9457 problem. ``code`` is stable; ``detail`` is for people. Further members depend on the code."""
+    """An RFC 9457 problem. Further members depend on the code."""
 
-    type: str = "about:blank"
-    title: str
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="A URN made of the code.")
+    title: str = Field(description="The kind of problem, in a few words.")
     status: int
-    code: str
-    detail: str | None = None
+    code: str = Field(description="The kind of problem, for programs. Never changes.")
+    detail: str | None = Field(default=None, description="What happened this time, in a sentence.")
+    errors: list[Fault] | None = Field(default=None, description="What is wrong with the request, part by part.")
+    error_id: str | None = Field(default=None, description="Of an unexpected failure: what to look for in the logs.")
 
 
-PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    "default": {"model": ProblemBody, "description": "A problem.", "content": {MEDIA_TYPE: {}}}
+PROBLEM_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {
+        "description": "A problem",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemBody"}}},
+    }
 }
-"""For routers: every error of every route has this shape."""
+"""For ``responses=`` of a router: documents that whatever is no success is a problem."""
 
 
 class Problem(Exception):
-    """An error to answer with. ``extra`` adds members to the body, ``headers`` to the response."""
+    """Raised by a route to answer with a problem.
+
+    ``extra`` adds members to the body. ``retry_after_seconds`` becomes the header.
+    """
 
     def __init__(
         self,
@@ -53,119 +92,161 @@ class Problem(Exception):
         *,
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        retry_after_seconds: int | None = None,
     ) -> None:
-        super().__init__(title)
+        super().__init__(detail or title)
         self.status = status
         self.code = code
         self.title = title
         self.detail = detail
-        self.extra = extra or {}
-        self.headers = headers or {}
-
-
-# What the rooms raise, and how it is told. The first class that fits counts, so the special come before the general.
-_TABLE: Sequence[tuple[type[Exception], int, str]] = (
-    (accounts.WrongCredentialsError, 401, "wrong_credentials"),
-    (accounts.InvalidRefreshTokenError, 401, "sign_in_ended"),
-    (accounts.AuthenticationError, 401, "not_authenticated"),
-    (accounts.TooManyAttemptsError, 429, "too_many_attempts"),
-    (accounts.SignInOverloadedError, 503, "sign_in_overloaded"),
-    (accounts.NotAllowedError, 403, "not_allowed"),
-    (accounts.SessionHiddenError, 404, "session_not_found"),
-    (accounts.UnknownUserError, 404, "user_not_found"),
-    (accounts.UsernameTakenError, 409, "username_taken"),
-    (accounts.AccountError, 422, "invalid_account"),
-    (sessions.SessionNotFoundError, 404, "session_not_found"),
-    (sessions.MessageTooLongError, 422, "message_too_long"),
-    (sessions.EmptyMessageError, 422, "message_empty"),
-    (sessions.QueueFullError, 409, "session_busy"),
-    (sessions.RequestNotPendingError, 409, "request_not_pending"),
-    (sessions.NothingToForkError, 409, "nothing_to_fork"),
-    (sessions.ShuttingDownError, 503, "server_shutting_down"),
-    (sessions.SessionError, 409, "refused"),
-    (tape.TapeError, 503, "storage_unavailable"),
-)
-
-
-def problem_of(error: Exception) -> Problem | None:
-    """Return how a room's error is told, or None for one that is a fault of ours."""
-    for kind, status, code in _TABLE:
-        if isinstance(error, kind):
-            # One answer for "there is none" and "it is not yours": the difference would tell which ids exist.
-            title = "There is no such session." if code == "session_not_found" else str(error)
-            return Problem(status, code, title, headers=_headers(error, status))
-    return None
-
-
-def _headers(error: Exception, status: int) -> dict[str, str]:
-    if isinstance(error, accounts.TooManyAttemptsError | accounts.SignInOverloadedError):
-        return {"Retry-After": str(error.retry_after_seconds)}
-    if status == HTTPStatus.UNAUTHORIZED:
-        return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": "2"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+        self.extra = dict(extra or {})
+        self.headers = dict(headers or {})
+        if retry_after_seconds is not None:
+            self.headers["Retry-After"] = str(retry_after_seconds)
+        if status == HTTPStatus.UNAUTHORIZED:
+            self.headers["WWW-Authenticate"] = "Bearer"
 
 
 def install(app: FastAPI) -> None:
-    """Make an application answer every error as a problem."""
-    app.add_exception_handler(RequestValidationError, _invalid_request)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Problem, _problem)
-    for room in (accounts.AccountError, sessions.SessionError, tape.TapeError):
-        app.add_exception_handler(room, _room_error)
-    app.add_exception_handler(Exception, _unexpected)
+    """Make an application answer with problems. Call it before adding other middleware: that then sees problems too."""
+    app.add_middleware(UnexpectedErrors)
+    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    for error in DOMAIN_PROBLEMS:
+        app.add_exception_handler(error, _on_domain_error)
+    _describe(app)
 
 
-def _answer(problem: Problem) -> JSONResponse:
-    body = ProblemBody(title=problem.title, status=problem.status, code=problem.code, detail=problem.detail)
-    return JSONResponse(
-        {**body.model_dump(exclude_none=True), **problem.extra},
-        status_code=problem.status,
-        headers=dict(problem.headers),
-        media_type=MEDIA_TYPE,
+def problem_response(problem: Problem) -> Response:
+    """Return the answer that a problem amounts to."""
+    body = {
+        "type": f"urn:claude-sdk-pattern:problem:{problem.code}",
+        "title": problem.title,
+        "status": problem.status,
+        "code": problem.code,
+        **({} if problem.detail is None else {"detail": problem.detail}),
+        **problem.extra,
+    }
+    headers = {"Cache-Control": "no-store", **problem.headers}
+    return JSONResponse(body, problem.status, headers, media_type=MEDIA_TYPE)
+
+
+class UnexpectedErrors:
+    """Middleware that turns an exception nobody foresaw into a 500 that says nothing but an id to look for.
+
+    Not an exception handler for ``Exception``: those sit outside of all other middleware, so that their answer has no
+    CORS headers and a page of an allowed origin cannot read it, and they log everything twice.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        has_begun = False
+
+        async def observe(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = has_begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, observe)
+        except Exception:
+            error_id = str(uuid4())
+            logger.exception("unexpected_error", error_id=error_id, method=scope["method"], path=scope["path"])
+            if has_begun:
+                # Part of another answer is out. The server ends the connection, so that the client notices.
+                raise
+            problem = Problem(
+                500,
+                "internal_error",
+                "Unexpected error",
+                f"Something went wrong on the server. If you report it, name {error_id}.",
+                extra={"error_id": error_id},
+            )
+            await problem_response(problem)(scope, receive, send)
+
+
+async def _on_problem(request: Request, error: Exception) -> Response:
+    return problem_response(cast("Problem", error))
+
+
+async def _on_domain_error(request: Request, error: Exception) -> Response:
+    kind = kind_of(error)
+    if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        logger.warning("request_failed", code=kind.code, path=request.url.path, exc_info=error)
+    problem = Problem(
+        kind.status,
+        kind.code,
+        kind.title,
+        kind.detail or str(error),
+        retry_after_seconds=getattr(error, "retry_after_seconds", kind.retry_after_seconds),
     )
+    return problem_response(problem)
 
 
-async def _problem(request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, Problem):
-        raise error
-    return _answer(error)
-
-
-async def _room_error(request: Request, error: Exception) -> JSONResponse:
-    problem = problem_of(error)
-    if problem is None:
-        raise error
-    return _answer(problem)
-
-
-async def _invalid_request(request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, RequestValidationError):
-        raise error
-    # Where and what, but never the value: it may be a password.
-    errors = [{"where": ".".join(str(part) for part in item["loc"]), "what": item["msg"]} for item in error.errors()]
-    return _answer(
-        Problem(
-            422,
-            "invalid_request",
-            "The request is not valid.",
-            "; ".join(f"{item['where']}: {item['what']}" for item in errors)[:1000],
-            extra={"errors": errors},
-        )
-    )
-
-
-_HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large", 415: "unsupported_media_type"}
-
-
-async def _http_error(request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, HTTPException):
-        raise error
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    error = cast("HTTPException", error)
     title = HTTPStatus(error.status_code).phrase
-    code = _HTTP_CODES.get(error.status_code, "http_error")
-    return _answer(Problem(error.status_code, code, title, str(error.detail), headers=error.headers))
+    detail = error.detail if error.detail != title else _detail(request, error.status_code)
+    code = _CODES.get(error.status_code, f"http_{error.status_code}")
+    return problem_response(Problem(error.status_code, code, title, detail, headers=error.headers))
 
 
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    error_id = str(uuid4())
-    logger.error("request_failed", error_id=error_id, method=request.method, path=request.url.path, exc_info=error)
-    return _answer(Problem(500, "internal_error", "Something went wrong on the server.", extra={"error_id": error_id}))
+def _detail(request: Request, status: int) -> str | None:
+    path = request.url.path[:_MAX_MESSAGE_LENGTH]
+    match status:
+        case HTTPStatus.NOT_FOUND:
+            return f"There is nothing at {path}."
+        case HTTPStatus.METHOD_NOT_ALLOWED:
+            return f"{path} does not take {request.method}."
+        case _:
+            return None
+
+
+async def _on_invalid_request(request: Request, error: Exception) -> Response:
+    raw: Sequence[Any] = cast("RequestValidationError", error).errors()
+    broken = next((fault for fault in raw if fault["type"] == "json_invalid"), None)
+    if broken is not None:
+        detail = f"The body is not valid JSON, at character {broken['loc'][-1]}."
+        return problem_response(Problem(400, "malformed_json", "Malformed JSON", detail))
+    faults = [Fault(where=_in_words(fault["loc"]), what=_message(fault)) for fault in raw[:_MAX_FAULTS]]
+    detail = "; ".join(f"{fault.where}: {fault.what}" for fault in faults[:_FAULTS_IN_DETAIL])
+    extra = {"errors": [fault.model_dump() for fault in faults]}
+    return problem_response(Problem(422, "invalid_request", "Invalid request", f"{detail}.", extra=extra))
+
+
+def _message(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong. Only the message is used: the other parts of a fault hold what the client sent."""
+    return str(fault["msg"]).removeprefix("Value error, ")[:_MAX_MESSAGE_LENGTH]
+
+
+def _in_words(location: Sequence[str | int]) -> str:
+    """Return a location such as ``("body", "plugins", 2, "name")`` as ``plugins[2].name in the body``."""
+    place, *names = location
+    path = ""
+    for name in names:
+        if isinstance(name, int):
+            path += f"[{name}]"
+        else:
+            # Names can come from the client, as those of fields that should not be there.
+            path += f".{name[:_MAX_NAME_LENGTH]}"
+    return f"{path.removeprefix('.')} in the {place}" if path else f"the {place}"
+
+
+def _describe(app: FastAPI) -> None:
+    """Add the schema that :data:`PROBLEM_RESPONSES` refers to."""
+    generate = app.openapi
+    _, schema = models_json_schema(
+        [(ProblemBody, "serialization"), (Fault, "serialization")], ref_template="#/components/schemas/{model}"
+    )
+
+    def openapi() -> dict[str, Any]:
+        document = generate()
+        document.setdefault("components", {}).setdefault("schemas", {}).update(schema["$defs"])
+        return document
+
+    app.openapi = openapi

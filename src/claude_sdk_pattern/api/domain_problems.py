@@ -1,0 +1,86 @@
+"""How errors of the rooms look from outside: one table from exception to status, code and title.
+
+A class without an entry goes by its nearest base class that has one. ``detail`` replaces the exception's own message
+where that would say too much, or where two errors must look the same.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.exc import OperationalError
+
+from claude_sdk_pattern.accounts import errors as accounts
+from claude_sdk_pattern.events import errors as tape
+from claude_sdk_pattern.sessions import errors as sessions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemKind:
+    """What all problems of one kind have in common. ``code`` is stable: clients decide by it."""
+
+    status: int
+    code: str
+    title: str
+    detail: str | None = None
+    retry_after_seconds: int | None = None
+
+
+# A session one may not see is answered exactly like one that does not exist: the difference would tell which ids do.
+_NO_SUCH_SESSION = ProblemKind(
+    status=404, code="session_not_found", title="No such session", detail="There is no such session."
+)
+_NOT_SIGNED_IN = ProblemKind(status=401, code="not_authenticated", title="Not signed in")
+_SHUTTING_DOWN = ProblemKind(
+    status=503, code="server_shutting_down", title="The server is restarting", retry_after_seconds=5
+)
+_STORAGE_UNAVAILABLE = ProblemKind(
+    status=503,
+    code="storage_unavailable",
+    title="Storage unavailable",
+    detail="The server cannot reach its database. Try again in a moment.",
+    retry_after_seconds=2,
+)
+
+DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
+    accounts.InvalidUsernameError: ProblemKind(status=422, code="invalid_username", title="Invalid username"),
+    accounts.WeakPasswordError: ProblemKind(status=422, code="weak_password", title="Weak password"),
+    accounts.UsernameTakenError: ProblemKind(status=409, code="username_taken", title="Username taken"),
+    accounts.UnknownUserError: ProblemKind(status=404, code="user_not_found", title="No such user"),
+    accounts.WrongCredentialsError: ProblemKind(status=401, code="wrong_credentials", title="Wrong credentials"),
+    accounts.InvalidRefreshTokenError: ProblemKind(status=401, code="sign_in_ended", title="The sign-in has ended"),
+    accounts.AuthenticationError: _NOT_SIGNED_IN,
+    accounts.TooManyAttemptsError: ProblemKind(status=429, code="too_many_attempts", title="Too many attempts"),
+    accounts.SignInOverloadedError: ProblemKind(status=503, code="sign_in_overloaded", title="The server is busy"),
+    accounts.NotAllowedError: ProblemKind(status=403, code="not_allowed", title="Not allowed"),
+    accounts.SessionHiddenError: _NO_SUCH_SESSION,
+    sessions.SessionNotFoundError: _NO_SUCH_SESSION,
+    sessions.MessageTooLongError: ProblemKind(status=422, code="message_too_long", title="Message too long"),
+    sessions.EmptyMessageError: ProblemKind(status=422, code="message_empty", title="Empty message"),
+    sessions.QueueFullError: ProblemKind(status=409, code="session_busy", title="Too many messages wait"),
+    sessions.RequestNotPendingError: ProblemKind(status=409, code="request_not_pending", title="Not pending any more"),
+    sessions.NothingToForkError: ProblemKind(status=409, code="nothing_to_fork", title="Nothing to fork"),
+    sessions.ShuttingDownError: _SHUTTING_DOWN,
+    sessions.SessionError: ProblemKind(status=409, code="refused", title="Refused"),
+    tape.UnknownSession: _NO_SUCH_SESSION,
+    tape.DuplicateClientId: ProblemKind(
+        status=409,
+        code="duplicate_message",
+        title="Duplicate message",
+        detail="A message with this client_id was sent before.",
+    ),
+    tape.TapeClosed: _SHUTTING_DOWN,
+    tape.TapeError: _STORAGE_UNAVAILABLE,
+    OperationalError: _STORAGE_UNAVAILABLE,
+}
+
+
+def kind_of(error: Exception) -> ProblemKind:
+    """Return the table's entry for an exception.
+
+    Raises:
+        KeyError: it has none, nor has any of its base classes.
+    """
+    for ancestor in type(error).__mro__:
+        if ancestor in DOMAIN_PROBLEMS:
+            return DOMAIN_PROBLEMS[ancestor]
+    raise KeyError(type(error).__name__)
