@@ -230,6 +230,12 @@ def test_an_api_failure_is_named(status: int, code: str, recoverable: bool) -> N
     assert (error.code, error.recoverable) == (code, recoverable)
 
 
+def test_a_failure_worded_as_an_answer_is_not_part_of_the_conversation() -> None:
+    said = assistant(TextBlock(text="API Error: 529"))
+    said.error = "server_error"
+    assert tell(said) == []
+
+
 def test_cost_is_told_per_turn_although_the_cli_counts_in_total() -> None:
     state, _ = translate(STATE, result(total_cost_usd=0.25), now_ms=0)
     state, found = translate(state.for_turn("next"), result(total_cost_usd=0.75), now_ms=0)

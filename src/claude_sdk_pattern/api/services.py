@@ -12,6 +12,7 @@ from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.sessions.manager import SessionManager
+from claude_sdk_pattern.storage.database import Database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class Services:
     """The parts of a running server. The composition root makes it and puts it on ``app.state.services``."""
 
     settings: Settings
+    database: Database
     accounts: Accounts
     manager: SessionManager
     log: EventLog

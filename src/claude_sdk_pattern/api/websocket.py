@@ -37,6 +37,7 @@ from claude_sdk_pattern.api.frames import (
     You,
     client_frame_adapter,
 )
+from claude_sdk_pattern.api.origins import is_allowed_origin
 from claude_sdk_pattern.api.presence import Connection
 from claude_sdk_pattern.api.services import Services, services_of
 from claude_sdk_pattern.events.errors import SubscriberTooSlow, TapeError
@@ -81,7 +82,7 @@ _OUTBOX_LIMIT = 256
 async def chat(websocket: WebSocket, session_id: str | None = None, after: int = 0, ticket: str | None = None) -> None:
     """Serve one client of one session until it leaves; see ``docs/protocol.md``."""
     services = services_of(websocket)
-    if not services.origins.allows(websocket):
+    if not is_allowed_origin(websocket, services.settings.allowed_origins):
         # Before the handshake: a page of another origin gets no connection to look at, not even a close code.
         raise WebSocketException(code=_NOT_ALLOWED, reason="origin not allowed")
     offered = [item.strip() for item in websocket.headers.get("sec-websocket-protocol", "").split(",")]

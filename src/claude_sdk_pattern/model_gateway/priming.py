@@ -5,7 +5,7 @@ are opened. A pooled process therefore runs a turn nobody sees before it is offe
 answer, but no model: a process that belongs to no session has nothing to say to one.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -16,23 +16,19 @@ def priming_answer(path: str, body: bytes) -> tuple[bytes, bytes]:
     """Return the content type and body with which a request of an unbound process is answered."""
     if path.endswith("/count_tokens"):
         return b"application/json", b'{"input_tokens":1}'
-    try:
-        request: Any = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        request = {}
-    model, stream = (request.get("model"), request.get("stream")) if isinstance(request, dict) else (None, False)
+    request = _json_object(body)
     message: dict[str, Any] = {
         "id": "msg_priming",
         "type": "message",
         "role": "assistant",
-        "model": str(model),
+        "model": request.get("model"),
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
         "usage": {"input_tokens": 0, "output_tokens": 0},
     }
     block = {"type": "text", "text": _TEXT}
-    if not stream:
+    if not request.get("stream"):
         return b"application/json", orjson.dumps({**message, "content": [block], "stop_reason": "end_turn"})
     return b"text/event-stream", b"".join(
         [
@@ -44,6 +40,14 @@ def priming_answer(path: str, body: bytes) -> tuple[bytes, bytes]:
             _event("message_stop"),
         ]
     )
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        found: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
 def _event(kind: str, **fields: Any) -> bytes:

@@ -83,6 +83,8 @@ class OptionsBuilder:
             strict_mcp_config=True,
             max_buffer_size=MAX_LINE_BYTES,
             session_store=transcripts,
+            # By default the mirror is written once a turn, and a process that dies takes its last message with it.
+            session_store_flush="eager",
             can_use_tool=can_use_tool,
             stderr=stderr,
         )

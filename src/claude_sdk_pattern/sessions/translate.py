@@ -223,6 +223,9 @@ def _assistant(state: TranslationState, message: AssistantMessage, now_ms: int) 
         tokens = _context_tokens(message.usage or {})
         checkpoint = message.uuid or state.checkpoint
         state = replace(state, checkpoint=checkpoint, context_tokens=tokens or state.context_tokens)
+    if message.error is not None:
+        # The CLI words its failures as answers; the result says the same, and is no part of the conversation.
+        return state, found
     for block in message.content:
         state, more = _complete_block(state, parent, block, now_ms)
         found += more

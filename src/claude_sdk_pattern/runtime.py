@@ -1,0 +1,102 @@
+"""Starts and stops the parts of a server, in the order in which they depend on each other."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import claude_agent_sdk
+import structlog
+
+from claude_sdk_pattern.accounts.accounts import Accounts, TokenLifetimes
+from claude_sdk_pattern.api.presence import Presence
+from claude_sdk_pattern.api.services import Services
+from claude_sdk_pattern.config.settings import Settings
+from claude_sdk_pattern.events.hub import EventHub
+from claude_sdk_pattern.events.log import EventLog
+from claude_sdk_pattern.events.reader import TapeReader
+from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation, write_launcher
+from claude_sdk_pattern.model_gateway.loopback import serve_on_loopback
+from claude_sdk_pattern.model_gateway.proxy import ModelGateway
+from claude_sdk_pattern.model_gateway.scripted import running_scripted_model
+from claude_sdk_pattern.model_gateway.tokens import AgentTokens
+from claude_sdk_pattern.sessions.manager import SessionManager
+from claude_sdk_pattern.sessions.options import OptionsBuilder
+from claude_sdk_pattern.sessions.process_factory import ProcessFactory
+from claude_sdk_pattern.sessions.workspaces import Workspaces
+from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.storage.schema import require_current_schema
+
+logger = structlog.get_logger(__name__)
+
+CLI: Final = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
+"""The Claude Code executable that comes with the SDK."""
+
+
+@contextlib.asynccontextmanager
+async def running_services(settings: Settings) -> AsyncGenerator[Services]:
+    """Start everything in the order in which it depends on each other, and stop it in the reverse."""
+    async with contextlib.AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(settings.database_url))
+        await require_current_schema(database)
+        hub = EventHub(TapeReader(database))
+        log = await stack.enter_async_context(EventLog(database, hub))
+        gateway_url, tokens = await _start_gateway(settings, stack)
+        workspaces = Workspaces(settings.data_dir)
+        factory = ProcessFactory(
+            settings=settings,
+            options=OptionsBuilder(settings, launcher=await _launcher(settings), gateway_url=gateway_url),
+            tokens=tokens,
+            database=database,
+            workspaces=workspaces,
+        )
+        manager = await stack.enter_async_context(
+            SessionManager(
+                settings=settings, database=database, log=log, hub=hub, factory=factory, workspaces=workspaces
+            )
+        )
+        yield Services(
+            settings=settings,
+            database=database,
+            accounts=_accounts(settings, database),
+            manager=manager,
+            log=log,
+            hub=hub,
+            presence=Presence(),
+        )
+
+
+async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -> tuple[str, AgentTokens]:
+    """Start the model gateway, in demo mode with the scripted model behind it; return its address and tokens."""
+    upstream, api_key = settings.anthropic_base_url, settings.anthropic_api_key
+    if settings.demo:
+        model = await stack.enter_async_context(running_scripted_model())
+        upstream, api_key = model.base_url, None
+    tokens = AgentTokens()
+    gateway = ModelGateway(
+        upstream=upstream,
+        api_key=None if api_key is None else api_key.get_secret_value(),
+        tokens=tokens,
+        idle_timeout_seconds=settings.model_idle_timeout_seconds,
+    )
+    await stack.enter_async_context(gateway.running())
+    return await stack.enter_async_context(serve_on_loopback(gateway)), tokens
+
+
+async def _launcher(settings: Settings) -> Path:
+    isolation = await resolve_isolation(None if settings.isolation is None else Isolation(settings.isolation))
+    logger.info("agent_isolation", isolation=isolation.value)
+    return write_launcher((settings.data_dir / "run" / "agent").absolute(), isolation=isolation, cli=CLI)
+
+
+def _accounts(settings: Settings, database: Database) -> Accounts:
+    return Accounts(
+        database,
+        secret_key=settings.secret_key.get_secret_value(),
+        lifetimes=TokenLifetimes(
+            access=timedelta(seconds=settings.access_token_ttl_seconds),
+            refresh=timedelta(seconds=settings.refresh_token_ttl_seconds),
+            ticket=timedelta(seconds=settings.ticket_ttl_seconds),
+        ),
+    )

@@ -1,0 +1,146 @@
+"""The platform in this process, as the composition root builds it: real CLI, real gateway, scripted model."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from claude_sdk_pattern.accounts.users import Role, User
+from claude_sdk_pattern.api.services import Services
+from claude_sdk_pattern.config.settings import Settings
+from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.events.hub import Subscription
+from claude_sdk_pattern.events.recorded import RecordedEvent, user_actor
+from claude_sdk_pattern.events.types import AnyEvent
+from claude_sdk_pattern.model_gateway.scripted import ScriptedModel, running_scripted_model
+from claude_sdk_pattern.runtime import running_services
+from claude_sdk_pattern.sessions.conversation import Accepted, Conversation
+
+SECRET_KEY = "canary-signing-key-" + "0" * 32
+REAL_KEY = "sk-ant-canary-real-key"
+PASSWORD = "correct horse battery"
+
+# Far longer than anything here takes, far shorter than a forgotten test.
+PATIENCE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """A running platform and the model behind its gateway."""
+
+    services: Services
+    model: ScriptedModel
+    user: User
+    data_dir: Path
+
+    async def chat(self, **settings: Any) -> "Chat":
+        """Make a session and watch it from its beginning."""
+        session = await self.services.manager.create(owner_id=self.user.id, **settings)
+        return await self.watch(session.id)
+
+    async def watch(self, session_id: str) -> "Chat":
+        """Watch an existing session from its beginning."""
+        return Chat(self, session_id, await self.services.manager.open(session_id))
+
+
+class Chat:
+    """One session and one reader of its tape; call :meth:`close` or use as a context manager."""
+
+    def __init__(self, platform: Platform, session_id: str, conversation: Conversation) -> None:
+        self.platform = platform
+        self.session_id = session_id
+        self.conversation = conversation
+        self.seen: list[RecordedEvent] = []
+        self._subscription: Subscription = platform.services.hub.subscribe(session_id)
+        self._messages = 0
+
+    async def __aenter__(self) -> "Chat":
+        await self._subscription.__aenter__()
+        return self
+
+    async def __aexit__(self, *exception: Any) -> None:
+        await self._subscription.__aexit__(None, None, None)
+
+    async def say(self, text: str, client_id: str | None = None) -> Accepted:
+        """Send a message."""
+        self._messages += 1
+        return await self.platform.services.manager.submit(
+            self.session_id,
+            text,
+            client_id=client_id or f"{self.session_id}-{self._messages}",
+            actor=user_actor(self.platform.user.id),
+        )
+
+    async def until(self, wanted: Callable[[AnyEvent], bool], *, turn_id: str | None = None) -> AnyEvent:
+        """Read on until an event is the wanted one, and return it. Raises TimeoutError."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for recorded in list(self.seen):
+                if turn_id in (None, recorded.turn_id) and recorded.seq > self._mark and wanted(recorded.event):
+                    self._mark = recorded.seq
+                    return recorded.event
+            async for batch in self._subscription:
+                self.seen.extend(batch)
+                for recorded in batch:
+                    if turn_id in (None, recorded.turn_id) and recorded.seq > self._mark and wanted(recorded.event):
+                        self._mark = recorded.seq
+                        return recorded.event
+        raise AssertionError("the session was closed")
+
+    _mark = 0
+
+    async def until_type[T: events.Event](self, kind: type[T], *, turn_id: str | None = None) -> T:
+        """Read on until an event of this type."""
+        found = await self.until(lambda event: isinstance(event, kind), turn_id=turn_id)
+        assert isinstance(found, kind)
+        return found
+
+    async def until_status(self, status: str) -> None:
+        """Read on until the session has this status."""
+        await self.until(lambda event: isinstance(event, events.Status) and event.status == status)
+
+    async def ask(self, text: str) -> tuple[str, events.Result]:
+        """Send a message and return the whole answer and how its turn ended."""
+        accepted = await self.say(text)
+        ended = await self.until_type(events.Result, turn_id=accepted.turn_id)
+        return self.answer(accepted.turn_id), ended
+
+    def answer(self, turn_id: str) -> str:
+        """Return all complete text of a turn as far as it was read."""
+        told = (item.event for item in self.seen if item.turn_id == turn_id and item.type == "text")
+        return "\n".join(event.content for event in told if isinstance(event, events.Text) and event.content)
+
+    def types(self, turn_id: str) -> list[str]:
+        """Return the types of a turn's events as far as they were read, without deltas."""
+        return [item.type for item in self.seen if item.turn_id == turn_id and item.type != "stream_event"]
+
+    async def tape(self) -> list[RecordedEvent]:
+        """Return the tape as it is stored."""
+        return await self.platform.services.log.read(self.session_id)
+
+
+@contextlib.asynccontextmanager
+async def running_platform(database_url: str, data_dir: Path, **settings: Any) -> AsyncGenerator[Platform]:
+    """Run the platform, not in demo mode: a real key in the gateway, the scripted model as its upstream."""
+    async with running_scripted_model() as model:
+        values: dict[str, Any] = {
+            "secret_key": SECRET_KEY,
+            "anthropic_api_key": REAL_KEY,
+            "anthropic_base_url": model.base_url,
+            "db_url": database_url,
+            "data_dir": data_dir,
+            "prewarm_pool_size": 1,
+            "shutdown_grace_seconds": 0,
+            **settings,
+        }
+        async with running_services(Settings(_env_file=None, **values)) as services:
+            user = await services.accounts.users.add("alice", PASSWORD, Role.USER)
+            yield Platform(services=services, model=model, user=user, data_dir=data_dir)
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], *, seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait for something that nothing announces. Raises TimeoutError."""
+    async with asyncio.timeout(seconds):
+        while not await condition():  # noqa: ASYNC110 - for what nothing announces
+            await asyncio.sleep(0.02)
