@@ -31,7 +31,8 @@ function withoutFieldTitles(node) {
 }
 
 async function frames() {
-  const text = await compile(withoutFieldTitles(schema("frames")), "Frame", {
+  const { Frames, ...definitions } = schema("frames").$defs;
+  const text = await compile(withoutFieldTitles({ ...Frames, $defs: definitions }), "Frames", {
     bannerComment: banner.trimEnd(),
     additionalProperties: false,
     format: false,

@@ -100,18 +100,8 @@ function updateRow(sessionId: string, transcript: Transcript): void {
   if (isNews) patchSession(sessionId, change);
 }
 
-// Refusals of the message itself. Other errors are about this connection or the last click.
-const refusesMessage = new Set([
-  "message_too_long",
-  "prompt_blocked",
-  "session_busy",
-  "rate_limited",
-  "empty_message",
-]);
-
 function refuse(outbox: Outbox, error: FrameError): void {
-  const isAboutMessage = error.client_id !== undefined || refusesMessage.has(error.code);
-  if (isAboutMessage) outbox.refuse(error.message, error.client_id);
+  if (error.client_id) outbox.refuse(error.message, error.client_id);
   else store.getState().notify(error.message);
 }
 

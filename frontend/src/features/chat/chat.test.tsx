@@ -204,7 +204,8 @@ test("questions are a form, and answers go back in the input of the call", async
   await user.click(screen.getByRole("radio", { name: "Go" }));
   await user.click(screen.getByRole("checkbox", { name: "CI" }));
   await user.click(screen.getByRole("checkbox", { name: "Linter" }));
-  await user.type(screen.getAllByRole("textbox", { name: "Your own answer" })[1] as HTMLElement, "Docs");
+  const extras = screen.getByRole("group", { name: /Which extras/ });
+  await user.type(within(extras).getByRole("textbox", { name: "Your own answer" }), "Docs");
   await user.click(submit);
   expect(answerPermission).toHaveBeenCalledExactlyOnceWith({
     request_id: "r1",

@@ -1,23 +1,11 @@
 import { request } from "@/shared/api/http";
+import type { components } from "@/shared/api/rest.gen";
 
-export type SessionSummary = {
-  readonly id: string;
-  readonly title: string;
-  readonly status: string;
-  readonly model: string;
-  readonly last_seq: number;
-  readonly cost_usd: number;
-  readonly context_percent: number | null;
-  readonly created_at: string;
-  readonly last_active_at: string;
-};
+type Schemas = components["schemas"];
 
-export type SessionPage = {
-  readonly items: readonly SessionSummary[];
-  readonly next_cursor: string | null;
-};
-
-export type Me = { readonly id: string; readonly username: string; readonly role: string };
+export type SessionSummary = Readonly<Schemas["SessionView"]>;
+export type SessionPage = Readonly<Schemas["SessionPage"]>;
+export type Me = Readonly<Schemas["Me"]>;
 
 const sessionPath = (id: string) => `/sessions/${encodeURIComponent(id)}`;
 

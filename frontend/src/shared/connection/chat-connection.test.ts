@@ -193,8 +193,7 @@ describe("messages", () => {
 
   test("that were refused are not sent again", async () => {
     const { connection, outbox } = connect();
-    connection.sendMessage("too long");
-    outbox.refuse("This message is too long.");
+    outbox.refuse("This message is too long.", connection.sendMessage("too long"));
     await tick();
     TestSocket.last.hello();
     expect(TestSocket.last.sent).toEqual([]);

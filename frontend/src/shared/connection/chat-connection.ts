@@ -1,3 +1,4 @@
+import type { PermissionResponseFrame } from "@/shared/api/frames.gen";
 import {
   idleConnection,
   nextConnection,
@@ -6,7 +7,7 @@ import {
 } from "@/shared/connection/connection-state";
 import type { Outbox } from "@/shared/connection/outbox";
 import { toFrames } from "@/shared/tape/convert";
-import type { FrameError, HelloFrame, TapeEvent, UnknownEvent } from "@/shared/tape/frame";
+import type { ClientFrame, FrameError, HelloFrame, TapeEvent, UnknownEvent } from "@/shared/tape/frame";
 
 // Proxies close silent connections after 30-60 s; 20 s stays below all of them.
 const pingIntervalMs = 20_000;
@@ -15,12 +16,7 @@ const pongTimeoutMs = 10_000;
 const normalClosure = 1000;
 const lostWithoutWord = 1006;
 
-export type PermissionAnswer = {
-  readonly request_id: string;
-  readonly decision: "allow" | "deny";
-  readonly message?: string;
-  readonly updated_input?: Readonly<Record<string, unknown>>;
-};
+export type PermissionAnswer = Omit<PermissionResponseFrame, "type">;
 
 export type ChatConnectionOptions = {
   readonly sessionId: string;
@@ -196,7 +192,7 @@ export class ChatConnection {
 
   #refuse(error: FrameError): void {
     // A refused answer must not be sent again after the next reconnect; which one it was is not always said.
-    if (error.client_id === undefined) this.#answers.clear();
+    if (!error.client_id) this.#answers.clear();
     this.#options.onError(error);
   }
 
@@ -256,7 +252,7 @@ export class ChatConnection {
     this.#send({ type: "user_message", client_id: clientId, text });
   }
 
-  #send(frame: Readonly<Record<string, unknown>>): void {
+  #send(frame: ClientFrame): void {
     if (this.#state.phase !== "open" || this.#socket?.readyState !== WebSocket.OPEN) return;
     this.#socket.send(JSON.stringify(frame));
   }

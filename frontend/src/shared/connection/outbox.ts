@@ -43,8 +43,8 @@ export class Outbox {
     this.#set(this.#messages.filter((message) => message.clientId !== clientId));
   }
 
-  /** Marks one message as refused; without an id the oldest that waits, as the server answers in order. */
-  refuse(refusal: string, clientId = this.waiting[0]?.clientId): void {
+  /** Keeps a message that the server did not take, with the reason, until the person decides. */
+  refuse(refusal: string, clientId: string): void {
     this.#set(
       this.#messages.map((message) => (message.clientId === clientId ? { ...message, refusal } : message)),
     );

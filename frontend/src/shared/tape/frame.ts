@@ -1,4 +1,4 @@
-import type { AnyEvent } from "@/shared/api/frames.gen";
+import type * as Wire from "@/shared/api/frames.gen";
 
 /** What every event on the tape has besides its payload. `seq` grows, but may have holes. */
 export type Envelope = {
@@ -9,34 +9,23 @@ export type Envelope = {
   readonly ts: string;
 };
 
-export type TapeEvent = Envelope & AnyEvent;
-export type EventOf<Type extends AnyEvent["type"]> = Extract<TapeEvent, { type: Type }>;
+export type TapeEvent = Envelope & Wire.AnyEvent;
+export type EventOf<Type extends Wire.AnyEvent["type"]> = Extract<TapeEvent, { type: Type }>;
 
 /** An event of a newer server: it moves the cursor and shows nothing. */
 export type UnknownEvent = Pick<Envelope, "seq"> & { readonly type: "unknown"; readonly original: unknown };
 
+/** What a reader needs of a frame; the rest may be missing, as from an older server. */
+type Needing<Type, Key extends keyof Type> = Pick<Type, Key> & Partial<Type>;
+
 /** First frame of every connection. With `resume: "gap"` the tape must be read again from `from_seq`. */
-export type HelloFrame = {
-  readonly type: "hello";
-  readonly session_id: string;
-  readonly last_seq: number;
-  readonly resume: "ok" | "gap";
-  readonly from_seq?: number;
-  readonly status?: string;
-  readonly title?: string;
-  readonly model?: string;
-  readonly cost_usd?: number;
-  readonly context_percent?: number | null;
-};
+export type HelloFrame = Needing<Wire.HelloFrame, "type" | "session_id" | "last_seq" | "resume">;
 
 /** An error about one frame this client sent; an error without `seq` is never on the tape. */
-export type FrameError = {
-  readonly type: "error";
-  readonly code: string;
-  readonly message: string;
-  readonly client_id?: string;
-  readonly request_id?: string;
-};
+export type FrameError = Needing<Wire.ErrorFrame, "type" | "code" | "message">;
+
+/** What this client sends. */
+export type ClientFrame = Wire.Frames["client"];
 
 export type Frame =
   | { readonly kind: "event"; readonly event: TapeEvent | UnknownEvent }
