@@ -29,7 +29,7 @@ PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
-_CODE = re.compile(r"[a-z]+(_[a-z]+)+")
+_CODE = re.compile(r"[a-z]+(_[a-z]+)*")
 
 
 def _section(title: str, document: str = PROTOCOL) -> str:
@@ -202,16 +202,9 @@ def _error_codes(module: ast.Module) -> Iterator[str]:
                 match node:
                     case ast.Call(func=ast.Name(id="Problem"), args=[_, ast.Constant(value=value), *_]):
                         yield from _code(value)
-                    # _HTTP_CODES.get(status, "...")
-                    case ast.Call(
-                        func=ast.Attribute(value=ast.Name(id="_HTTP_CODES")), args=[_, ast.Constant(value=value)]
-                    ):
-                        yield from _code(value)
                     case _:
                         pass
-            # (SomeError, 409, "...") in the table of problems, and {409: "..."} beside it
-            case ast.Tuple(elts=[_, ast.Constant(value=int()), ast.Constant(value=value)]):
-                yield from _code(value)
+            # {409: "..."} for the errors of HTTP itself
             case ast.Dict(keys=[ast.Constant(value=int()), *_], values=values):
                 for value in values:
                     if isinstance(value, ast.Constant):
@@ -224,7 +217,7 @@ def _error_codes(module: ast.Module) -> Iterator[str]:
 
 
 def _code(value: object) -> Iterator[str]:
-    if isinstance(value, str) and (_CODE.fullmatch(value) or value == "refused"):
+    if isinstance(value, str) and _CODE.fullmatch(value):
         yield value
 
 
