@@ -10,6 +10,7 @@ import claude_agent_sdk
 import structlog
 
 from claude_sdk_pattern.accounts.accounts import Accounts, TokenLifetimes
+from claude_sdk_pattern.api.health_checks import HealthCheckFailedError, HealthChecks, Probe
 from claude_sdk_pattern.api.presence import Presence
 from claude_sdk_pattern.api.services import Services
 from claude_sdk_pattern.config.settings import Settings
@@ -64,6 +65,7 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
             log=log,
             hub=hub,
             presence=Presence(),
+            health=_health(settings, database, manager),
         )
 
 
@@ -88,6 +90,25 @@ async def _launcher(settings: Settings) -> Path:
     isolation = await resolve_isolation(None if settings.isolation is None else Isolation(settings.isolation))
     logger.info("agent_isolation", isolation=isolation.value)
     return write_launcher((settings.data_dir / "run" / "agent").absolute(), isolation=isolation, cli=CLI)
+
+
+def _health(settings: Settings, database: Database, manager: SessionManager) -> HealthChecks:
+    async def schema_is_current() -> None:
+        await require_current_schema(database)
+
+    async def takes_messages() -> None:
+        if manager.is_closing:
+            raise HealthCheckFailedError("shutting down")
+
+    async def pool_is_filled() -> None:
+        if settings.prewarm_pool_size and not manager.pool.is_filled:
+            raise HealthCheckFailedError("still filling")
+
+    checks = HealthChecks()
+    checks.add("database", schema_is_current, Probe.READY, Probe.STARTUP)
+    checks.add("sessions", takes_messages, Probe.READY)
+    checks.add("warm_pool", pool_is_filled, Probe.STARTUP)
+    return checks
 
 
 def _accounts(settings: Settings, database: Database) -> Accounts:

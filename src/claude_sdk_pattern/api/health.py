@@ -1,82 +1,57 @@
-# NOTE FROM THE LEAD to the accounts engineer: I overwrote your file by accident at 15:19. Please put YOUR version back
-# (it was better); `from ...api.dependencies import CurrentUser, StreamUser, CurrentIdentity` and
-# `from ...api.problems import PROBLEM_RESPONSES, Problem` must exist for sessions.py / event_stream.py (or adapt them).
-# Services (api/services.py) has accounts, settings, database, manager. Then delete this note.
-"""Probes for Kubernetes: is the process alive, may it get traffic, has it started."""
+"""The probes of Kubernetes and load balancers. No authentication, and nothing about the inside but names of checks."""
 
-import asyncio
-from collections.abc import Awaitable
 from typing import Literal
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
-from sqlalchemy import text
 
-from claude_sdk_pattern.api.services import Services, ServicesDependency
+from claude_sdk_pattern.api.health_checks import HealthChecks, Probe
+from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES, Problem
+from claude_sdk_pattern.api.services import ServicesDependency
 
-router = APIRouter(prefix="/api/v1/health", tags=["health"])
+router = APIRouter(prefix="/api/v1/health", tags=["health"], responses=PROBLEM_RESPONSES)
 
-# Well below the period of a probe, so that a slow part is named and not just timed out.
-_CHECK_SECONDS = 2.0
+# Long enough for a check to come out otherwise.
+_RETRY_AFTER_SECONDS = 1
+
+_WORDS = {
+    Probe.READY: ("not_ready", "Not ready"),
+    Probe.STARTUP: ("not_started", "Still starting"),
+}
 
 
 class Health(BaseModel):
-    """``ok``, or which checks failed and why."""
+    """All is well; ``checks`` are the ones that were asked."""
 
-    status: Literal["ok", "unavailable"]
-    failed: dict[str, str] = {}
+    status: Literal["ok"] = "ok"
+    checks: dict[str, str] = {}
 
 
 @router.get("/live")
-async def live() -> Health:
-    """Whether the process runs. Depends on nothing: a restart would mend no database."""
-    return Health(status="ok")
+async def live(response: Response) -> Health:
+    """Say that the process answers. Depends on nothing else: a restart would mend no database."""
+    response.headers["Cache-Control"] = "no-store"
+    return Health()
 
 
 @router.get("/ready")
-async def ready(response: Response, services: ServicesDependency) -> Health:
-    """Whether the server can take messages."""
-    failed = await _failed({"database": _database(services), "sessions": _open_for_sessions(services)})
-    return _health(response, failed)
+async def ready(services: ServicesDependency, response: Response) -> Health:
+    """Say whether the server can take messages now; 503 names what it lacks."""
+    return await _answer(services.health, Probe.READY, response)
 
 
 @router.get("/startup")
-async def startup(response: Response, services: ServicesDependency) -> Health:
-    """Whether the server has finished starting: the warm pool was full once."""
-    if services.settings.prewarm_pool_size and not services.manager.pool.is_filled:
-        return _health(response, {"warm_pool": "still filling"})
-    return _health(response, {})
+async def startup(services: ServicesDependency, response: Response) -> Health:
+    """Say whether the server has finished starting; 503 names what is still to come."""
+    return await _answer(services.health, Probe.STARTUP, response)
 
 
-def _health(response: Response, failed: dict[str, str]) -> Health:
-    if not failed:
-        return Health(status="ok")
-    response.status_code = 503
-    return Health(status="unavailable", failed=failed)
-
-
-async def _failed(checks: dict[str, Awaitable[None]]) -> dict[str, str]:
-    """Run checks at the same time, each within its limit; return what failed."""
-
-    async def run(check: Awaitable[None]) -> str | None:
-        try:
-            async with asyncio.timeout(_CHECK_SECONDS):
-                await check
-        except TimeoutError:
-            return f"no answer within {_CHECK_SECONDS:g} s"
-        except Exception as error:  # noqa: BLE001 - whatever is wrong, the probe says so
-            return type(error).__name__
-        return None
-
-    results = await asyncio.gather(*(run(check) for check in checks.values()))
-    return {name: result for name, result in zip(checks, results, strict=True) if result is not None}
-
-
-async def _database(services: Services) -> None:
-    async with services.database.engine.connect() as connection:
-        await connection.execute(text("SELECT 1"))
-
-
-async def _open_for_sessions(services: Services) -> None:
-    if services.manager.is_closing:
-        raise RuntimeError("shutting down")
+async def _answer(checks: HealthChecks, probe: Probe, response: Response) -> Health:
+    report = await checks.report(probe)
+    if report.failed:
+        code, title = _WORDS[probe]
+        detail = "; ".join(f"{name}: {outcome}" for name, outcome in report.failed.items())
+        extra = {"checks": dict(report.outcomes)}
+        raise Problem(503, code, title, detail, extra=extra, retry_after_seconds=_RETRY_AFTER_SECONDS)
+    response.headers["Cache-Control"] = "no-store"
+    return Health(checks=dict(report.outcomes))

@@ -7,6 +7,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from claude_sdk_pattern.accounts.accounts import Accounts
+from claude_sdk_pattern.api.health_checks import HealthChecks
 from claude_sdk_pattern.api.presence import Presence
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events.hub import EventHub
@@ -26,6 +27,7 @@ class Services:
     log: EventLog
     hub: EventHub
     presence: Presence
+    health: HealthChecks
 
 
 def services_of(connection: HTTPConnection) -> Services:
