@@ -1,0 +1,1 @@
+"""Benchmarks: what the platform adds to the SDK, measured side by side in one run."""

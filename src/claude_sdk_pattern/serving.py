@@ -1,0 +1,125 @@
+"""Running the server from the command line: for real, and as a demo that needs nothing."""
+
+import asyncio
+import secrets
+from pathlib import Path
+
+import uvicorn
+from pydantic import SecretStr
+
+from claude_sdk_pattern.accounts.accounts import Accounts
+from claude_sdk_pattern.accounts.errors import UsernameTakenError
+from claude_sdk_pattern.accounts.users import Role
+from claude_sdk_pattern.config.settings import Settings
+from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation
+from claude_sdk_pattern.main import create_app
+from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.storage.schema import migrate, require_current_schema
+
+# A message has at most 32,000 characters by default; the rest is for what a person may change of a tool's input.
+MAX_FRAME_BYTES = 1024 * 1024
+
+# Proxies drop connections that say nothing, most of them after a minute.
+_PING_SECONDS = 20.0
+
+# Stands for "none given" until a real one is made up; never used to sign anything.
+_UNSET_KEY = "0" * 64
+
+DEMO_USERS = (Role.ADMIN, Role.OPERATOR, Role.USER)
+"""Demo mode has one user of each role, named after it."""
+
+
+async def check(settings: Settings) -> None:
+    """Find out before anything starts whether the server can run.
+
+    Raises:
+        SchemaMismatch: the database has to be migrated first.
+        IsolationUnavailableError: the isolation that was asked for cannot be had.
+    """
+    async with Database(settings.database_url) as database:
+        await require_current_schema(database)
+    if settings.isolation is not None:
+        await resolve_isolation(Isolation(settings.isolation))
+
+
+def serve(settings: Settings) -> None:
+    """Run the server until it is told to stop."""
+    uvicorn.run(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        http="httptools",
+        ws="websockets-sansio",
+        # Compressing every token for every viewer costs twice the processor time and three times the memory.
+        ws_per_message_deflate=False,
+        ws_max_size=MAX_FRAME_BYTES,
+        ws_ping_interval=_PING_SECONDS,
+        ws_ping_timeout=_PING_SECONDS,
+        loop="uvloop",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
+
+
+class _DemoSettings(Settings):
+    """Settings of which a newcomer has to set none."""
+
+    demo: bool = True
+    secret_key: SecretStr = SecretStr(_UNSET_KEY)
+
+
+def demo_settings() -> Settings:
+    """Return the settings of demo mode: those that are set, and made-up secrets that last for the others."""
+    found = _DemoSettings()
+    kept = found.data_dir / "run"
+    made_up: dict[str, SecretStr] = {}
+    if found.secret_key.get_secret_value() == _UNSET_KEY:
+        made_up["secret_key"] = SecretStr(_kept(kept / "secret-key"))
+    if found.demo_password is None:
+        made_up["demo_password"] = SecretStr(_kept(kept / "demo-password", length=6))
+    return found.model_copy(update=made_up)
+
+
+async def prepare_demo(settings: Settings) -> str:
+    """Bring the database up to date, give the demo users their password, and return it."""
+    if settings.demo_password is None:
+        raise ValueError("demo mode needs a password for its users")
+    password = settings.demo_password.get_secret_value()
+    await migrate(settings.database_url)
+    async with Database(settings.database_url) as database:
+        users = Accounts(database, secret_key=settings.secret_key.get_secret_value()).users
+        for role in DEMO_USERS:
+            try:
+                await users.add(role.value, password, role)
+            except UsernameTakenError:
+                await users.set_password(role.value, password)
+    return password
+
+
+def demo(settings: Settings) -> None:
+    """Run the server in demo mode until it is told to stop."""
+    password = asyncio.run(prepare_demo(settings))
+    print(
+        f"""
+  claude_sdk_pattern, demo mode: the real Claude Code, answering from a script. No API key is used.
+
+      open       http://{settings.host}:{settings.port}
+      sign in    {", ".join(role.value for role in DEMO_USERS)}
+      password   {password}
+
+  Write "hello" to get a tour. Ctrl-C stops the server; conversations are kept in {settings.data_dir}/.
+""",
+        flush=True,
+    )
+    serve(settings)
+
+
+def _kept(path: Path, *, length: int = 32) -> str:
+    """Return the secret in a file of its owner's, made up the first time."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_hex(length))
+    return path.read_text()
