@@ -17,6 +17,9 @@ type OpenChat = {
 const store = useAppStore;
 let chat: OpenChat | null = null;
 
+// Longer than the banner waits before it says that the connection is lost.
+const noticedMs = 800;
+
 /** Shows a session and keeps its connection until another is opened or `closeChat` is called. */
 export function openChat(sessionId: string): void {
   if (chat?.sessionId === sessionId) return;
@@ -37,7 +40,10 @@ export function openChat(sessionId: string): void {
       queue.clear();
       store.getState().resetTranscript(sessionId);
     },
-    onCaughtUp: (count) => store.getState().setCaughtUp({ count, at: Date.now() }),
+    onCaughtUp: (count, awayMs) => {
+      // Nobody saw a blink in which nothing happened.
+      if (count > 0 || awayMs > noticedMs) store.getState().setCaughtUp({ count, at: Date.now() });
+    },
     onError: (error) => refuse(outbox, error),
   });
   chat = { sessionId, connection, outbox, queue };

@@ -120,7 +120,7 @@ describe("a lost connection", () => {
     expect(TestSocket.last.after).toBe("2");
     TestSocket.last.hello(7);
     TestSocket.last.say([event(4), event(7)]);
-    expect(onCaughtUp).toHaveBeenCalledExactlyOnceWith(2);
+    expect(onCaughtUp).toHaveBeenCalledExactlyOnceWith(2, expect.any(Number));
   });
 
   test("is tried again at once when the browser is online again", async () => {

@@ -31,8 +31,8 @@ export type ChatConnectionOptions = {
   readonly onHello: (hello: HelloFrame) => void;
   /** The server's tape does not continue ours: forget the session's events, they come again. */
   readonly onGap: () => void;
-  /** A reconnected client has everything again; `count` events had been missed. */
-  readonly onCaughtUp: (count: number) => void;
+  /** A reconnected client has everything again; `count` events had been missed in the `awayMs` without connection. */
+  readonly onCaughtUp: (count: number, awayMs: number) => void;
   readonly onError: (error: FrameError) => void;
   /** For tests. */
   readonly openSocket?: (url: string, protocols: string[]) => WebSocket;
@@ -59,8 +59,9 @@ export class ChatConnection {
   #lastSeq: number;
   /** Number of the latest attempt to connect; an older one that comes back late does nothing. */
   #attempt = 0;
-  #hasBeenOpen = false;
-  #catchingUp: { readonly target: number; count: number } | null = null;
+  /** When an open connection was lost; null while it is open and before it ever was. */
+  #lostAt: number | null = null;
+  #catchingUp: { readonly target: number; readonly awayMs: number; count: number } | null = null;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
   #pingTimer: ReturnType<typeof setInterval> | undefined;
   #pongTimer: ReturnType<typeof setTimeout> | undefined;
@@ -179,11 +180,12 @@ export class ChatConnection {
       this.#lastSeq = (hello.from_seq ?? 1) - 1;
       this.#options.onGap();
     }
-    const isReconnect = this.#hasBeenOpen;
-    this.#hasBeenOpen = true;
+    const lostAt = this.#lostAt;
+    this.#lostAt = null;
     this.#step({ type: "hello" });
     this.#options.onHello(hello);
-    this.#catchingUp = isReconnect ? { target: hello.last_seq, count: 0 } : null;
+    this.#catchingUp =
+      lostAt === null ? null : { target: hello.last_seq, count: 0, awayMs: Date.now() - lostAt };
     this.#finishCatchUp();
     this.#startPings();
     for (const { clientId, text } of this.#options.outbox.waiting) this.#sendMessage(clientId, text);
@@ -212,12 +214,13 @@ export class ChatConnection {
 
   #finishCatchUp(): void {
     if (!this.#catchingUp || this.#lastSeq < this.#catchingUp.target) return;
-    const { count } = this.#catchingUp;
+    const { count, awayMs } = this.#catchingUp;
     this.#catchingUp = null;
-    this.#options.onCaughtUp(count);
+    this.#options.onCaughtUp(count, awayMs);
   }
 
   #lose(code: number): void {
+    if (this.#state.phase === "open") this.#lostAt = Date.now();
     this.#dropSocket();
     this.#step({ type: "closed", code, jitter: Math.random() });
   }

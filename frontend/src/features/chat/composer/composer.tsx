@@ -68,7 +68,7 @@ export function Composer({ sessionId, isRunning, isDisabled = false, onSend, onS
           event.preventDefault();
           send();
         }}
-        className="rounded-[1.25rem] border border-line-strong bg-surface shadow-raised transition-colors focus-within:border-accent"
+        className="rounded-[1.25rem] border border-line-strong bg-surface shadow-raised transition-colors focus-within:border-accent touch:flex touch:items-end"
       >
         <textarea
           ref={fieldRef}
@@ -81,10 +81,10 @@ export function Composer({ sessionId, isRunning, isDisabled = false, onSend, onS
           aria-describedby="composer-hint"
           placeholder={isRunning ? t("composer.placeholderQueue") : t("composer.placeholder")}
           enterKeyHint="send"
-          className="block w-full resize-none bg-transparent px-4 pt-3.5 pb-1 outline-none placeholder:text-ink-faint"
+          className="block w-full resize-none bg-transparent px-4 pt-3.5 pb-1 outline-none placeholder:text-ink-faint touch:py-3"
         />
-        <div className="flex h-12 items-center justify-between gap-2 pr-2 pl-4">
-          <p id="composer-hint" className="truncate text-xs text-ink-faint touch:invisible">
+        <div className="flex h-12 shrink-0 items-center justify-between gap-2 pr-1.5 pl-4 touch:pl-0">
+          <p id="composer-hint" className="truncate text-xs text-ink-faint touch:sr-only">
             {isRunning ? t("composer.hintRunning") : t("composer.hint")}
           </p>
           <div className="flex gap-1.5">
