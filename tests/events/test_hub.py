@@ -36,6 +36,16 @@ async def test_subscriber_gets_what_is_on_the_tape_and_then_what_comes(tape: Tap
     assert live == await tape.log.read("s1", after=2)
 
 
+async def test_waiting_subscriber_is_woken_by_each_commit(tape: Tape) -> None:
+    async with tape.hub.subscribe("s1") as subscription:
+        for seq in range(1, 6):
+            waiting = asyncio.ensure_future(anext(subscription))
+            await asyncio.wait([waiting], timeout=0.02)
+            assert not waiting.done()
+            recorded = await tape.log.append("s1", block(str(seq)), turn_id="t1", actor=AGENT)
+            assert await asyncio.wait_for(waiting, WAIT_SECONDS) == [recorded]
+
+
 async def test_reconnecting_subscriber_gets_exactly_the_missed_events(tape: Tape) -> None:
     await record(tape.log, "s1", [block(str(index)) for index in range(6)])
     async with tape.hub.subscribe("s1", after=4) as subscription:

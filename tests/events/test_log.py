@@ -230,6 +230,12 @@ async def test_compaction_removes_superseded_deltas_and_nothing_else(tape: Tape)
     assert _seqs(await tape.log.read("s2")) == [1]
 
 
+async def test_compaction_keeps_a_delta_that_came_after_its_complete_block(tape: Tape) -> None:
+    await record(tape.log, "s1", [delta("early"), block("early"), delta("late"), success()])
+    assert await tape.log.compact("s1", "t1") == 1
+    assert _seqs(await tape.log.read("s1")) == [2, 3, 4]
+
+
 async def test_compaction_of_a_long_turn_removes_all_of_it(tape: Tape) -> None:
     for index in range(1300):
         # A status between two deltas keeps them from joining.
@@ -430,7 +436,9 @@ async def test_closing_writes_what_waits_and_refuses_more(database: Database) ->
 async def test_cancelled_closing_leaves_nobody_waiting(database: Database) -> None:
     await store_sessions(database, "s1")
     async with open_tape(database) as tape, blocked_writes(database):
-        futures = [tape.log.append("s1", block(str(index)), turn_id="t1", actor=AGENT) for index in range(3)]
+        futures = [tape.log.append("s1", block("being written"), turn_id="t1", actor=AGENT)]
+        await asyncio.wait(futures, timeout=0.05)
+        futures.append(tape.log.append("s1", block("waiting"), turn_id="t1", actor=AGENT))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(tape.log.aclose(), 0.1)
         outcomes = await asyncio.wait_for(asyncio.gather(*futures, return_exceptions=True), WAIT_SECONDS)

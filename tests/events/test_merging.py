@@ -68,6 +68,16 @@ def test_ring_keeps_the_newest_within_its_bytes() -> None:
     assert ring.total_bytes == 10 * len(events[0].payload)
 
 
+def test_ring_shares_a_part_until_something_new_comes() -> None:
+    events = recorded_history([("t1", "status", "b", "x")] * 3)
+    ring = Ring(max_events=100, max_bytes=1_000_000)
+    ring.extend(events[:2])
+    assert ring.after(1) is ring.after(1)
+    assert _seqs(ring.after(1)) == [2]
+    ring.extend(events[2:])
+    assert _seqs(ring.after(1)) == [2, 3]
+
+
 def test_ring_starts_anew_after_a_number_it_never_saw() -> None:
     events = recorded_history([("t1", "status", "b", "x")] * 5)
     ring = Ring(max_events=100, max_bytes=1_000_000)
