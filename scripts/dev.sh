@@ -19,13 +19,14 @@ is_set() {
   [[ -n "${!1:-}" ]] || grep --quiet --extended-regexp "^ *(export +)?$1 *=.*[^ =]" .env 2>/dev/null
 }
 
-# Make the key that signs access tokens once, so that a restart signs nobody out.
+# Make the key that signs access tokens once, so that a restart signs nobody out. Demo mode keeps its own in the same
+# place.
 keep_a_secret_key() {
-  local file="${CLAUDE_SDK_PATTERN_DATA_DIR:-data}/secret_key"
+  local file="${CLAUDE_SDK_PATTERN_DATA_DIR:-data}/run/secret-key"
   is_set CLAUDE_SDK_PATTERN_SECRET_KEY && return
   if [[ ! -s "$file" ]]; then
-    mkdir -p "$(dirname "$file")"
-    (umask 077 && "$PYTHON" -c 'import secrets; print(secrets.token_hex(32))' >"$file")
+    (umask 077 && mkdir -p "$(dirname "$file")" &&
+      "$PYTHON" -c 'import secrets; print(secrets.token_hex(32), end="")' >"$file")
   fi
   CLAUDE_SDK_PATTERN_SECRET_KEY="$(cat "$file")"
   export CLAUDE_SDK_PATTERN_SECRET_KEY

@@ -209,6 +209,11 @@ def _error_codes(module: ast.Module) -> Iterator[str]:
                 for value in values:
                     if isinstance(value, ast.Constant):
                         yield from _code(value.value)
+            # {Probe.READY: ("...", "Title")}
+            case ast.Dict(values=[ast.Tuple(elts=[ast.Constant(), ast.Constant()]), *_] as values):
+                for value in values:
+                    if isinstance(value, ast.Tuple) and isinstance(value.elts[0], ast.Constant):
+                        yield from _code(value.elts[0].value)
             # return "...", True
             case ast.Return(value=ast.Tuple(elts=[ast.Constant(value=value), ast.Constant(value=bool())])):
                 yield from _code(value)
