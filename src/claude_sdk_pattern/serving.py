@@ -8,7 +8,6 @@ import uvicorn
 from pydantic import SecretStr
 
 from claude_sdk_pattern.accounts.accounts import Accounts
-from claude_sdk_pattern.accounts.errors import UsernameTakenError
 from claude_sdk_pattern.accounts.users import Role
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation
@@ -91,10 +90,8 @@ async def prepare_demo(settings: Settings) -> str:
     async with Database(settings.database_url) as database:
         users = Accounts(database, secret_key=settings.secret_key.get_secret_value()).users
         for role in DEMO_USERS:
-            try:
-                await users.add(role.value, password, role)
-            except UsernameTakenError:
-                await users.set_password(role.value, password)
+            # Not simply set: that would sign everybody out at each restart.
+            await users.ensure(role.value, password, role)
     return password
 
 

@@ -26,6 +26,20 @@ async def test_a_user_is_found_by_name_in_any_case_of_letters(accounts: Accounts
     assert (await accounts.users.get(added.id)).user == added
 
 
+async def test_a_user_that_is_as_wanted_already_stays_signed_in(accounts: Accounts) -> None:
+    await accounts.users.ensure("demo", PASSWORD, Role.OPERATOR)
+    pair = await accounts.login("demo", PASSWORD, "127.0.0.1")
+    await accounts.users.ensure("demo", PASSWORD, Role.OPERATOR)
+    assert await accounts.refresh(pair.refresh_token)
+
+
+async def test_a_user_that_is_not_as_wanted_is_made_so(accounts: Accounts) -> None:
+    await accounts.users.add("demo", "another password", Role.USER)
+    await accounts.users.disable("demo")
+    await accounts.users.ensure("demo", PASSWORD, Role.ADMIN)
+    assert (await accounts.login("demo", PASSWORD, "127.0.0.1")).user.role is Role.ADMIN
+
+
 @pytest.mark.usefixtures("alice")
 async def test_a_name_is_given_once_even_when_asked_for_at_the_same_moment(accounts: Accounts) -> None:
     refused: list[str] = []

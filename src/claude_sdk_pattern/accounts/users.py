@@ -83,6 +83,24 @@ class Users:
             raise UsernameTakenError(name) from error
         return user_of(row)
 
+    async def ensure(self, username: str, password: str, role: Role) -> None:
+        """Make sure there is an enabled user with this password and role. Logins end only if something was different.
+
+        Raises:
+            InvalidUsernameError, WeakPasswordError: the name or the password breaks the rules.
+        """
+        try:
+            await self.add(username, password, role)
+        except UsernameTakenError:
+            async with self._database.sessions(bind=self._database.engine) as session:
+                row = await _named(session, username)
+            if not (await self._passwords.check(password, row.password_hash)).is_correct:
+                await self.set_password(username, password)
+            if row.role != role.value:
+                await self.set_role(username, role)
+            if row.disabled_at is not None:
+                await self.enable(username)
+
     async def get(self, user_id: str) -> Account:
         """Return the user with this id, disabled or not.
 

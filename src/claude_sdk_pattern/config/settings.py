@@ -7,7 +7,7 @@ documentation: ``docs/configuration.md`` and ``.env.example`` are checked agains
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ENV_PREFIX = "CLAUDE_SDK_PATTERN_"
@@ -16,16 +16,39 @@ ENV_PREFIX = "CLAUDE_SDK_PATTERN_"
 MIN_SECRET_KEY_LENGTH = 32
 
 
-class Settings(BaseSettings):
-    """The server's configuration; constructing it validates it.
+class StorageSettings(BaseSettings):
+    """Where things are kept: all that the commands need which work on the database and start no server.
 
     Raises:
-        pydantic.ValidationError: a value is missing or wrong; the message names the variable.
+        pydantic.ValidationError: a value is wrong; :func:`explain` puts it in words.
     """
 
     model_config = SettingsConfigDict(
         env_prefix=ENV_PREFIX, env_file=".env", env_ignore_empty=True, extra="ignore", validate_default=True
     )
+
+    data_dir: Path = Field(
+        default=Path("data"),
+        description="Folder for everything outside the database: workspaces, agent configuration, the SQLite file.",
+    )
+    db_url: str | None = Field(
+        default=None,
+        description="SQLAlchemy URL, `sqlite+aiosqlite:///path` or `postgresql+psycopg://user:password@host/name`. "
+        "Unset: an SQLite file in the data folder.",
+    )
+
+    @property
+    def database_url(self) -> str:
+        """The database to use, with the SQLite default filled in."""
+        return self.db_url or f"sqlite+aiosqlite:///{(self.data_dir / 'claude_sdk_pattern.db').absolute()}"
+
+
+class Settings(StorageSettings):
+    """The server's configuration; constructing it validates it.
+
+    Raises:
+        pydantic.ValidationError: a value is missing or wrong; :func:`explain` puts it in words.
+    """
 
     anthropic_api_key: SecretStr | None = Field(
         default=None,
@@ -42,15 +65,6 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
-    data_dir: Path = Field(
-        default=Path("data"),
-        description="Folder for everything outside the database: workspaces, agent configuration, the SQLite file.",
-    )
-    db_url: str | None = Field(
-        default=None,
-        description="SQLAlchemy URL, `sqlite+aiosqlite:///path` or `postgresql+psycopg://user:password@host/name`. "
-        "Unset: an SQLite file in the data folder.",
-    )
     demo: bool = Field(
         default=False,
         description="Demo mode: scripted model, no API key, demo users. Refused on any address but loopback.",
@@ -64,9 +78,7 @@ class Settings(BaseSettings):
         "server's own address is always allowed.",
     )
     access_token_ttl_seconds: int = Field(default=900, ge=10, description="Life of an access token, in seconds.")
-    refresh_token_ttl_seconds: int = Field(
-        default=604_800, ge=60, description="Life of a refresh token, in seconds."
-    )
+    refresh_token_ttl_seconds: int = Field(default=604_800, ge=60, description="Life of a refresh token, in seconds.")
     ticket_ttl_seconds: int = Field(default=30, ge=1, description="Life of a one-use ticket, in seconds.")
     default_model: str = Field(default="claude-sonnet-4-5", description="Model of a session that names none.")
     max_turns: int = Field(default=20, ge=1, description="Agent steps allowed within one turn.")
@@ -141,7 +153,21 @@ class Settings(BaseSettings):
             raise ValueError("ANTHROPIC_API_KEY is not set; use `claude-sdk-pattern demo` to try without a key")
         return self
 
-    @property
-    def database_url(self) -> str:
-        """The database to use, with the SQLite default filled in."""
-        return self.db_url or f"sqlite+aiosqlite:///{(self.data_dir / 'claude_sdk_pattern.db').absolute()}"
+
+def explain(error: ValidationError) -> str:
+    """Return what is wrong with the configuration, a line for each fault, by the names of the variables.
+
+    Values are not repeated: one of them may be a secret.
+    """
+    return "\n".join(_explained(fault["loc"], fault["type"], fault["msg"]) for fault in error.errors())
+
+
+def _explained(location: tuple[int | str, ...], kind: str, message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    if not location:
+        return message
+    field = str(location[0])
+    name = field if field.isupper() else f"{ENV_PREFIX}{field.upper()}"
+    if kind == "missing":
+        return f"{name} is not set"
+    return f"{name}: {message[:1].lower()}{message[1:]}"

@@ -1,0 +1,15 @@
+"""The command ``claude-sdk-pattern``. Each module holds the commands of one concern; this one puts them together."""
+
+import typer
+
+from claude_sdk_pattern.cli import database, users
+
+app = typer.Typer(
+    help="A pluggable, multi-user agent platform around the Claude Agent SDK.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Frames of an exception hold local variables, and those hold passwords.
+    pretty_exceptions_enable=False,
+)
+app.command()(database.migrate)
+app.add_typer(users.app, name="user")
