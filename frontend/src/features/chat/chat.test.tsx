@@ -218,7 +218,7 @@ describe("the end of a turn", () => {
   test("says what it took and what it cost", () => {
     render(<MessageList />);
     arrive([message("hi"), { type: "text", block_id: "a", content: "Hello." }, result()]);
-    expect(screen.getByTitle("Cost of this answer").textContent).toBe("$0.012");
+    expect(screen.getByTitle("Cost of this answer").textContent).toBe("$0.01");
     expect(screen.getByTitle("Time taken").textContent).toBe("4.2s");
   });
 

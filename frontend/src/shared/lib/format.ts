@@ -2,9 +2,9 @@ import { i18n } from "@/shared/i18n/i18n";
 
 const language = () => i18n.resolvedLanguage ?? "en";
 
-/** US dollars: cents for sums people pay, more digits for the fractions a single answer costs. */
+/** US dollars: cents, and more digits only for what is less than one. */
 export function formatCost(usd: number): string {
-  const digits = usd === 0 || usd >= 0.1 ? 2 : usd >= 0.001 ? 3 : 4;
+  const digits = usd === 0 || usd >= 0.01 ? 2 : usd >= 0.001 ? 3 : 4;
   return new Intl.NumberFormat(language(), {
     style: "currency",
     currency: "USD",

@@ -7,7 +7,7 @@ import { QuestionField } from "@/features/chat/cards/question-field";
 import {
   noChoice,
   toAnswer,
-  toGivenAnswers,
+  toGivenAnswer,
   toQuestions,
   type Choice,
   type Question,
@@ -96,18 +96,18 @@ function QuestionForm({ questions, permission }: QuestionFormProps) {
 type AnsweredQuestionsProps = { readonly item: ToolItem; readonly questions: readonly Question[] };
 
 function AnsweredQuestions({ item, questions }: AnsweredQuestionsProps) {
-  const given = toGivenAnswers(item.input);
   const result = item.result ? toResultText(item.result.content) : "";
-  const hasAnswers = Object.keys(given).length > 0;
+  const answers = questions.map(({ question }) => toGivenAnswer(result, question));
+  const isUnderstood = answers.some((answer) => answer !== null);
   return (
     <div className="space-y-1.5 pt-1 text-sm text-ink-soft">
-      {questions.map(({ question }) => (
+      {questions.map(({ question }, index) => (
         <div key={question}>
           <p>{question}</p>
-          {given[question] && <p className="font-medium text-ink">{given[question]}</p>}
+          {answers[index] && <p className="font-medium text-ink">{answers[index]}</p>}
         </div>
       ))}
-      {!hasAnswers && item.state === "done" && result !== "" && (
+      {!isUnderstood && item.state === "done" && result !== "" && (
         <p className="break-words whitespace-pre-wrap text-ink">{result}</p>
       )}
     </div>

@@ -37,9 +37,9 @@ export function toAnswer({ labels, other }: Choice): string {
   return [...labels, other.trim()].filter(Boolean).join(", ");
 }
 
-/** The answers that an earlier answer put into the input. */
-export function toGivenAnswers(input: JsonObject | null): Readonly<Record<string, string>> {
-  const answers = input?.["answers"];
-  if (typeof answers !== "object" || answers === null) return {};
-  return Object.fromEntries(Object.entries(answers).map(([question, answer]) => [question, text(answer)]));
+/** What was answered, read out of the sentence that the tool made of it: `"question"="answer"`. */
+export function toGivenAnswer(result: string, question: string): string | null {
+  const start = result.indexOf(`"${question}"="`);
+  if (start < 0) return null;
+  return /^([^]*?)"(?=[,.\s]|$)/.exec(result.slice(start + question.length + 4))?.[1] ?? null;
 }

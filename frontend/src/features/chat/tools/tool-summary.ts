@@ -49,7 +49,14 @@ export function toTarget(item: Pick<ToolItem, "tool" | "input" | "inputText">): 
   } else {
     for (const field of fields ?? []) target ??= fromUnfinishedJson(item.inputText, field);
   }
-  return target?.trim().split("\n")[0] ?? "";
+  return shorten(target?.trim().split("\n")[0] ?? "");
+}
+
+// The folder of a session is named by an id that says nothing to a person; what counts is the path inside it.
+const workspaceFolder = /^\/(?:[^/]+\/)*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\/(?=.)/;
+
+function shorten(target: string): string {
+  return target.replace(workspaceFolder, "");
 }
 
 /** `mcp__github__create_issue` as "github: create issue". */
