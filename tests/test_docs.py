@@ -6,6 +6,7 @@ out of the source, where they are literals.
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -261,3 +262,10 @@ def test_every_decision_is_in_the_index() -> None:
     for decision in sorted((ROOT / "docs" / "decisions").glob("*.md")):
         number, title = int(decision.name[:4]), decision.read_text().splitlines()[0].split(". ", 1)[1]
         assert f"{number}. [{title}](decisions/{decision.name})" in index
+
+
+def test_every_runtime_dependency_has_its_reason_written_down() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[<>=~!]", dependency)[0] for dependency in project["dependencies"]}
+    decision = (ROOT / "docs" / "decisions" / "0002-runtime-dependencies.md").read_text()
+    assert {name for cells in _rows(decision).values() for name in _names(cells[0])} == declared
