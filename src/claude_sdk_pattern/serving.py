@@ -1,6 +1,5 @@
 """Running the server from the command line: for real, and as a demo that needs nothing."""
 
-import asyncio
 import secrets
 from pathlib import Path
 
@@ -95,9 +94,10 @@ async def prepare_demo(settings: Settings) -> str:
     return password
 
 
-def demo(settings: Settings) -> None:
-    """Run the server in demo mode until it is told to stop."""
-    password = asyncio.run(prepare_demo(settings))
+def announce_demo(settings: Settings, password: str, folder: Path) -> None:
+    """Print what a newcomer needs to know. Paths are shown as seen from ``folder``."""
+    data_dir = settings.data_dir.absolute()
+    shown = data_dir.relative_to(folder) if data_dir.is_relative_to(folder) else data_dir
     print(
         f"""
   claude_sdk_pattern, demo mode: the real Claude Code, answering from a script. No API key is used.
@@ -106,11 +106,10 @@ def demo(settings: Settings) -> None:
       sign in    {", ".join(role.value for role in DEMO_USERS)}
       password   {password}
 
-  Write "hello" to get a tour. Ctrl-C stops the server; conversations are kept in {settings.data_dir}/.
+  Write "hello" for a tour. Ctrl-C stops the server; conversations are kept in {shown}/.
 """,
         flush=True,
     )
-    serve(settings)
 
 
 def _kept(path: Path, *, length: int = 32) -> str:

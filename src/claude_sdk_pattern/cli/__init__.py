@@ -2,7 +2,7 @@
 
 import typer
 
-from claude_sdk_pattern.cli import database, users
+from claude_sdk_pattern.cli import database, server, users
 
 app = typer.Typer(
     help="A pluggable, multi-user agent platform around the Claude Agent SDK.",
@@ -11,5 +11,7 @@ app = typer.Typer(
     # Frames of an exception hold local variables, and those hold passwords.
     pretty_exceptions_enable=False,
 )
+app.command()(server.serve)
+app.command()(server.demo)
 app.command()(database.migrate)
 app.add_typer(users.app, name="user")
