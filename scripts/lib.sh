@@ -32,6 +32,14 @@ use_local_caches_without_a_home() {
   mkdir -p "$HOME"
 }
 
+# Behind a company's proxy the machine knows certificates that the tools' own lists lack.
+trust_what_the_machine_trusts() {
+  local bundle=/etc/ssl/certs/ca-certificates.crt
+  [[ -s "$bundle" ]] || return 0
+  export SSL_CERT_FILE="${SSL_CERT_FILE:-$bundle}" PIP_CERT="${PIP_CERT:-$bundle}"
+  export NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-$bundle}"
+}
+
 # --- packages of the operating system ---------------------------------------------------------------------------
 
 # Install Debian packages; fails without a word where that is not possible.
@@ -175,7 +183,7 @@ setup_node_modules() {
   say "installing the web app's packages ..."
   # Not `npm ci`, which refuses a lock file that lacks the native packages of some other platform; npm leaves those
   # out that the registry did not offer where the lock was made. What is in the lock is installed as locked.
-  (cd "$ROOT/frontend" && npm install --no-save --no-audit --no-fund --loglevel=error >&2)
+  (cd "$ROOT/frontend" && npm install --no-save --no-audit --no-fund --no-update-notifier --loglevel=error >&2)
   printf '%s\n' "$wanted" >"$stamp"
 }
 

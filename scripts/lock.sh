@@ -6,6 +6,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 use_local_caches_without_a_home
+trust_what_the_machine_trusts
 find_uv
 cd "$ROOT"
 

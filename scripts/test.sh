@@ -67,6 +67,7 @@ tracked_files() {
 }
 
 use_local_caches_without_a_home
+trust_what_the_machine_trusts
 step "installation" "$ROOT/scripts/setup.sh" test
 # Everything is in place now; these two only tell this shell where.
 find_node
