@@ -11,12 +11,8 @@ import { useAppStore } from "@/shared/store/app-store";
 const afterPaint = (action: () => void) => requestAnimationFrame(() => requestAnimationFrame(action));
 
 function focusSearch(): void {
-  const isHidden = document.getElementById(sessionSearchId)?.checkVisibility() !== true;
-  if (isHidden) useAppStore.getState().setDrawerOpen(true);
-  afterPaint(() => {
-    const fields = document.querySelectorAll<HTMLElement>(`#${sessionSearchId}`);
-    [...fields].find((field) => field.checkVisibility())?.focus();
-  });
+  if (!document.getElementById(sessionSearchId)) useAppStore.getState().setDrawerOpen(true);
+  afterPaint(() => document.getElementById(sessionSearchId)?.focus());
 }
 
 export function useShortcuts({ onHelp }: { readonly onHelp: () => void }): void {

@@ -11,6 +11,7 @@ import { ChatHeader } from "@/features/chat/chat-header";
 import { ChatPage } from "@/features/chat/chat-page";
 import { composerId } from "@/features/chat/composer/composer";
 import { NewChatPage } from "@/features/chat/new-chat-page";
+import { useMediaQuery } from "@/shared/hooks/use-media-query";
 import type { Route } from "@/shared/lib/router";
 import { useAppStore } from "@/shared/store/app-store";
 import { IconButton } from "@/shared/ui/icon-button";
@@ -22,6 +23,7 @@ export function Workspace({ route }: { readonly route: Route }) {
   const sessionId = route.name === "session" ? route.id : null;
   const isDrawerOpen = useAppStore((state) => state.isDrawerOpen);
   const setDrawerOpen = useAppStore((state) => state.setDrawerOpen);
+  const isWide = useMediaQuery("(width >= 64rem)");
   const [isHelpOpen, setIsHelpOpen] = useState(false);
   usePageTitle(sessionId);
   useShortcuts({ onHelp: () => setIsHelpOpen(true) });
@@ -43,10 +45,12 @@ export function Workspace({ route }: { readonly route: Route }) {
       >
         {t("app.skipToComposer")}
       </a>
-      <aside className="w-[17rem] shrink-0 border-r border-line max-lg:hidden">
-        <Sidebar currentId={sessionId} onChoose={closeDrawer} onHelp={openHelp} />
-      </aside>
-      {isDrawerOpen && (
+      {isWide && (
+        <aside className="w-[17rem] shrink-0 border-r border-line">
+          <Sidebar currentId={sessionId} onChoose={closeDrawer} onHelp={openHelp} />
+        </aside>
+      )}
+      {!isWide && isDrawerOpen && (
         <Modal
           labelledBy="drawer-title"
           onClose={closeDrawer}

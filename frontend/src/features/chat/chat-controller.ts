@@ -107,6 +107,8 @@ function updateRow(sessionId: string, transcript: Transcript): void {
 }
 
 function refuse(outbox: Outbox, error: FrameError): void {
+  // The connection is about to close, and the message goes out again after the restart.
+  if (error.code === "server_shutting_down") return;
   if (error.client_id) outbox.refuse(error.message, error.client_id);
   else store.getState().notify(error.message);
 }

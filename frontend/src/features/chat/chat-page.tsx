@@ -13,6 +13,7 @@ import { Link } from "@/shared/ui/link";
 
 /** One conversation. Give it the session's id as `key`: another session is another page. */
 export function ChatPage({ sessionId }: { readonly sessionId: string }) {
+  const isConnected = useAppStore((state) => state.connection.phase === "open");
   const reason = useAppStore((state) => state.connection.reason);
   const running = useTranscript(isRunning);
   const hasContent = useAppStore(
@@ -33,7 +34,13 @@ export function ChatPage({ sessionId }: { readonly sessionId: string }) {
     <>
       <ConnectionBanner />
       {hasContent || hasOutgoing ? <MessageList /> : <LoadingList />}
-      <Composer sessionId={sessionId} isRunning={running} onSend={sendMessage} onStop={stopTurn} />
+      <Composer
+        sessionId={sessionId}
+        isRunning={running}
+        canStop={isConnected}
+        onSend={sendMessage}
+        onStop={stopTurn}
+      />
     </>
   );
 }

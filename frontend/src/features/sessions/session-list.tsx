@@ -33,7 +33,7 @@ export function SessionList({ currentId, onChoose }: SessionListProps) {
     (id: string, title: string) => {
       useAppStore.getState().patchSession(id, { title });
       renameSession(id, title).catch((error: unknown) => {
-        useAppStore.getState().notify(String(error));
+        useAppStore.getState().notify(error instanceof Error ? error.message : String(error));
         reload();
       });
     },
@@ -45,7 +45,7 @@ export function SessionList({ currentId, onChoose }: SessionListProps) {
     if (session.id === currentId) navigate("/");
     useAppStore.getState().removeSession(session.id);
     deleteSession(session.id).catch((error: unknown) => {
-      useAppStore.getState().notify(String(error));
+      useAppStore.getState().notify(error instanceof Error ? error.message : String(error));
       reload();
     });
   };

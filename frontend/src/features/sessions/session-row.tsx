@@ -1,5 +1,5 @@
 import { Pencil, Trash2 } from "lucide-react";
-import { memo, useState } from "react";
+import { memo, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { SessionStatus } from "@/features/sessions/session-status";
@@ -26,12 +26,14 @@ type TitleFieldProps = {
 
 function TitleField({ title, onDone }: TitleFieldProps) {
   const { t } = useTranslation();
+  const fieldRef = useRef<HTMLInputElement>(null);
+  useEffect(() => fieldRef.current?.select(), []);
   return (
     <input
       defaultValue={title}
       maxLength={200}
       aria-label={t("sessions.renameLabel")}
-      ref={(input) => input?.select()}
+      ref={fieldRef}
       onBlur={(event) => onDone(event.currentTarget.value.trim() || null)}
       onKeyDown={(event) => {
         if (event.nativeEvent.isComposing) return;

@@ -110,7 +110,7 @@ export interface paths {
         };
         /**
          * Live
-         * @description Whether the process runs. Depends on nothing: a restart would mend no database.
+         * @description Say that the process answers. Depends on nothing else: a restart would mend no database.
          */
         get: operations["live_api_v1_health_live_get"];
         put?: never;
@@ -130,7 +130,7 @@ export interface paths {
         };
         /**
          * Ready
-         * @description Whether the server can take messages.
+         * @description Say whether the server can take messages now; 503 names what it lacks.
          */
         get: operations["ready_api_v1_health_ready_get"];
         put?: never;
@@ -150,7 +150,7 @@ export interface paths {
         };
         /**
          * Startup
-         * @description Whether the server has finished starting: the warm pool was full once.
+         * @description Say whether the server has finished starting; 503 names what is still to come.
          */
         get: operations["startup_api_v1_health_startup_get"];
         put?: never;
@@ -390,21 +390,22 @@ export interface components {
         };
         /**
          * Health
-         * @description ``ok``, or which checks failed and why.
+         * @description All is well; ``checks`` are the ones that were asked.
          */
         Health: {
             /**
-             * Failed
+             * Checks
              * @default {}
              */
-            failed: {
+            checks: {
                 [key: string]: string;
             };
             /**
              * Status
-             * @enum {string}
+             * @default ok
+             * @constant
              */
-            status: "ok" | "unavailable";
+            status: "ok";
         };
         /**
          * Interrupted
@@ -822,6 +823,15 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
         };
     };
     ready_api_v1_health_ready_get: {
@@ -842,6 +852,15 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
         };
     };
     startup_api_v1_health_startup_get: {
@@ -860,6 +879,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
                 };
             };
         };

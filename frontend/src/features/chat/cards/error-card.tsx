@@ -5,15 +5,15 @@ import { TapeNode } from "@/features/chat/transcript/tape-node";
 import { formatDuration } from "@/shared/lib/format";
 import type { ErrorItem } from "@/shared/tape/transcript";
 
+// The codes that can stand on a tape, as docs/protocol.md lists them.
 const known = [
   "subprocess_crash",
-  "api_unavailable",
+  "session_not_recovered",
+  "agent_start_failed",
   "rate_limited",
-  "message_too_long",
-  "prompt_blocked",
-  "session_busy",
-  "authentication_failed",
-  "budget_exceeded",
+  "api_unavailable",
+  "api_not_authorized",
+  "api_request_refused",
   "tool_error",
 ] as const;
 

@@ -1,5 +1,5 @@
 import { ShieldQuestionMark } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Countdown } from "@/features/chat/cards/countdown";
@@ -72,6 +72,8 @@ type DenialCommentProps = { readonly onSend: (message: string) => void; readonly
 function DenialComment({ onSend, onCancel }: DenialCommentProps) {
   const { t } = useTranslation();
   const [comment, setComment] = useState("");
+  const fieldRef = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => fieldRef.current?.focus(), []);
   return (
     <form
       className="space-y-2 pt-3"
@@ -86,7 +88,7 @@ function DenialComment({ onSend, onCancel }: DenialCommentProps) {
         onChange={(event) => setComment(event.target.value)}
         aria-label={t("permission.comment")}
         placeholder={t("permission.comment")}
-        ref={(field) => field?.focus()}
+        ref={fieldRef}
         className="w-full resize-none rounded-lg border border-amber-line bg-surface px-3 py-2 text-sm"
       />
       <div className="flex gap-2">

@@ -16,11 +16,20 @@ type ComposerProps = {
   readonly sessionId: string | null;
   readonly isRunning: boolean;
   readonly isDisabled?: boolean;
+  /** Without a connection nothing can be stopped. */
+  readonly canStop?: boolean;
   readonly onSend: (text: string) => void;
   readonly onStop: () => void;
 };
 
-export function Composer({ sessionId, isRunning, isDisabled = false, onSend, onStop }: ComposerProps) {
+export function Composer({
+  sessionId,
+  isRunning,
+  isDisabled = false,
+  canStop = true,
+  onSend,
+  onStop,
+}: ComposerProps) {
   const { t } = useTranslation();
   const [text, setText] = useState(() => loadDraft(sessionId));
   const fieldRef = useRef<HTMLTextAreaElement>(null);
@@ -103,7 +112,8 @@ export function Composer({ sessionId, isRunning, isDisabled = false, onSend, onS
               <button
                 type="button"
                 onClick={onStop}
-                className="inline-flex h-9 items-center gap-2 rounded-full bg-ink pr-4 pl-3.5 text-[0.8125rem] font-medium text-canvas transition-opacity hover:opacity-85"
+                disabled={!canStop}
+                className="inline-flex h-9 items-center gap-2 rounded-full bg-ink pr-4 pl-3.5 text-[0.8125rem] font-medium text-canvas transition-opacity hover:opacity-85 disabled:opacity-40"
               >
                 <Square size={11} fill="currentColor" aria-hidden />
                 {t("composer.stop")}
