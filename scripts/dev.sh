@@ -43,4 +43,7 @@ if ! $live; then
 fi
 keep_a_secret_key
 "$VENV/bin/claude-sdk-pattern" migrate
+if [[ -z "$("$VENV/bin/claude-sdk-pattern" user list)" ]]; then
+  say "There is no user yet. In another terminal: .venv/bin/claude-sdk-pattern user add NAME --role admin"
+fi
 exec "$VENV/bin/claude-sdk-pattern" serve
