@@ -11,6 +11,7 @@ from fastapi.middleware.cors import CORSMiddleware
 
 from claude_sdk_pattern import __version__
 from claude_sdk_pattern.api import auth, event_stream, health, problems, sessions, websocket
+from claude_sdk_pattern.api.correlation import CorrelationMiddleware
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.runtime import running_services
 
@@ -45,6 +46,8 @@ def create_app(settings: Settings) -> FastAPI:
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
     )
+    # Last, so that it is the outermost: what the others log carries the id too.
+    app.add_middleware(CorrelationMiddleware)
     for module in (auth, sessions, event_stream, health, websocket):
         app.include_router(module.router)
     if (WEB_APP / "index.html").is_file():

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from claude_sdk_pattern.accounts.accounts import Accounts
 from claude_sdk_pattern.accounts.users import Role
+from claude_sdk_pattern.config.logging import configure_logging
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation
 from claude_sdk_pattern.main import create_app
@@ -42,6 +43,8 @@ async def check(settings: Settings) -> None:
 
 def serve(settings: Settings) -> None:
     """Run the server until it is told to stop."""
+    given = (settings.secret_key, settings.anthropic_api_key, settings.demo_password)
+    configure_logging(settings.log_level, secrets=[secret.get_secret_value() for secret in given if secret is not None])
     uvicorn.run(
         create_app(settings),
         host=settings.host,
