@@ -27,7 +27,10 @@ type TitleFieldProps = {
 function TitleField({ title, onDone }: TitleFieldProps) {
   const { t } = useTranslation();
   const fieldRef = useRef<HTMLInputElement>(null);
-  useEffect(() => fieldRef.current?.select(), []);
+  useEffect(() => {
+    fieldRef.current?.focus();
+    fieldRef.current?.select();
+  }, []);
   return (
     <input
       defaultValue={title}
