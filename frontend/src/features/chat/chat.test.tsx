@@ -122,8 +122,8 @@ describe("a tool card", () => {
     arrive([{ type: "tool_result", tool_use_id: "t1", content: "a.txt", is_error: true, duration_ms: 1500 }]);
     expect(within(card).getByText("Failed")).toBeDefined();
     await user.click(within(card).getByRole("button", { expanded: false }));
-    expect((await within(card).findByRole("region", { name: "Command" })).textContent).toContain("ls -la");
-    expect(within(card).getByRole("region", { name: "Output" }).textContent).toContain("a.txt");
+    expect((await within(card).findByRole("group", { name: "Command" })).textContent).toContain("ls -la");
+    expect(within(card).getByRole("group", { name: "Output" }).textContent).toContain("a.txt");
   });
 
   test("shows characters that reorder a command", () => {

@@ -20,14 +20,15 @@ function Blocks({ tokens, isOpen = false }: BlocksProps) {
   ));
 }
 
-// The page has its own first two levels of headings; those of a message come below.
-const headingOffset = 2;
+// The page has its own first two levels of headings; those of a message come below. Models begin with the first or the
+// second level as they like, so both are the third here and no level is left out.
+const toHeadingLevel = (depth: number) => Math.min(6, Math.max(2, depth) + 1);
 
 export function MarkdownBlock({ token, isOpen = false }: BlockProps) {
   switch (token.type) {
     case "heading": {
       const { depth, tokens } = token as Tokens.Heading;
-      const tag = `h${Math.min(6, depth + headingOffset)}`;
+      const tag = `h${toHeadingLevel(depth)}`;
       return createElement(tag, { className: `md-h${depth}` }, <Inline tokens={tokens} />);
     }
     case "paragraph":

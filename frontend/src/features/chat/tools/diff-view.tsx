@@ -28,7 +28,8 @@ export function DiffView({ before, after }: DiffViewProps) {
   const lines = toLines(before, after);
   const count = (sign: Line["sign"]) => lines.filter((line) => line.sign === sign).length;
   return (
-    <section
+    <div
+      role="group"
       aria-label={t("tool.changes")}
       className="overflow-hidden rounded-xl border border-line bg-sunken"
     >
@@ -46,6 +47,6 @@ export function DiffView({ before, after }: DiffViewProps) {
           ))}
         </div>
       </div>
-    </section>
+    </div>
   );
 }

@@ -22,7 +22,8 @@ export function LongText({ label, text, language = "", isError = false }: LongTe
   const hiddenCount = isWhole ? 0 : Math.max(0, lines.length - previewLines);
   const shown = hiddenCount === 0 ? text : lines.slice(0, previewLines).join("\n");
   return (
-    <section
+    <div
+      role="group"
       aria-label={label}
       className={cn(
         "overflow-hidden rounded-xl border bg-sunken",
@@ -50,6 +51,6 @@ export function LongText({ label, text, language = "", isError = false }: LongTe
           {t("tool.linesHidden", { count: hiddenCount })}
         </button>
       )}
-    </section>
+    </div>
   );
 }
