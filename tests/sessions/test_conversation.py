@@ -34,7 +34,7 @@ ALLOW = Answer(decision="allow", by="someone")
 
 def process_of(chat: Chat) -> AgentProcess:
     """Return the agent process of a session; the tests kill it, which nobody else may."""
-    process = chat.conversation._process  # pyright: ignore[reportPrivateUsage]
+    process = chat.conversation._seat.process  # pyright: ignore[reportPrivateUsage]
     assert process is not None
     return process
 

@@ -134,7 +134,7 @@ async def running_platform(database_url: str, data_dir: Path, **settings: Any) -
             "shutdown_grace_seconds": 0,
             **settings,
         }
-        async with running_services(Settings(_env_file=None, **values)) as services:
+        async with running_services(Settings.model_validate(values)) as services:
             user = await services.accounts.users.add("alice", PASSWORD, Role.USER)
             yield Platform(services=services, model=model, user=user, data_dir=data_dir)
 

@@ -10,17 +10,12 @@ import contextlib
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
-import orjson
 import structlog
 from claude_agent_sdk import (
     Message,
-    PermissionMode,
     PermissionResult,
-    PermissionResultAllow,
-    PermissionResultDeny,
     ResultMessage,
     ToolPermissionContext,
 )
@@ -33,6 +28,7 @@ from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import AGENT, SYSTEM
 from claude_sdk_pattern.events.types import Event
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
+from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, SessionAgent, apply_settings
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
@@ -42,12 +38,8 @@ from claude_sdk_pattern.sessions.errors import (
     QueueFullError,
     ShuttingDownError,
 )
-from claude_sdk_pattern.sessions.options import AgentProfile
-from claude_sdk_pattern.sessions.pool import WarmPool
-from claude_sdk_pattern.sessions.process_factory import ProcessFactory
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
-from claude_sdk_pattern.sessions.slots import ProcessSlots
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
 
 logger = structlog.get_logger(__name__)
@@ -66,9 +58,7 @@ class ConversationServices:
     settings: Settings
     log: EventLog
     repository: SessionRepository
-    factory: ProcessFactory
-    pool: WarmPool
-    slots: ProcessSlots
+    source: ProcessSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +80,7 @@ class _Turn:
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class Conversation:
+class Conversation(SessionAgent):
     """A session that is open on this server.
 
     Args:
@@ -110,9 +100,9 @@ class Conversation:
         # None is a wake-up without a message.
         self._queue: asyncio.Queue[_Turn | None] = asyncio.Queue()
         self._turn: _Turn | None = None
-        self._process: AgentProcess | None = None
+        self._seat = AgentSeat(self, services.source)
         self._state = TranslationState()
-        self._approvals = Approvals()
+        self._approvals = Approvals(self._emit, timeout_seconds=services.settings.approval_timeout_seconds)
         self._background: set[asyncio.Task[None]] = set()
         self._idle_since = asyncio.get_running_loop().time()
         self._accepting = 0
@@ -139,14 +129,14 @@ class Conversation:
     @property
     def has_process(self) -> bool:
         """Whether the session holds an agent process."""
-        return self._process is not None
+        return self._seat.process is not None
 
     @property
     def status(self) -> events.StatusName:
         """What the session is doing now."""
         if self._turn is not None:
             return self._state.status or "thinking"
-        return "idle" if self._process is not None else "hibernated"
+        return "idle" if self.has_process else "hibernated"
 
     async def submit(self, text: str, *, client_id: str, actor: str) -> Accepted:
         """Put a message on the tape and in the queue; the same ``client_id`` again gets the first answer again.
@@ -203,28 +193,24 @@ class Conversation:
             return
         self._session = replace(self._session, **changed)
         await self._services.repository.update(self._session.id, **changed)
-        process = self._process
-        if process is not None:
+        if self._seat.process is not None:
             # A process that refuses is found out and replaced at its next turn.
             with contextlib.suppress(AgentCrashedError):
-                await self._apply_settings(process)
+                await apply_settings(self._seat.process, self._session)
         await self._services.log.append(self._session.id, events.SessionUpdated(**changed), actor=actor)
 
     async def wake(self) -> None:
         """Bring the process of a sleeping session back now, so that its next message is answered at once."""
         if self._closing:
             raise ShuttingDownError
-        if self._process is None and not self.is_busy:
+        if not self.has_process and not self.is_busy:
             self._queue.put_nowait(None)
 
     async def hibernate(self) -> None:
         """End the process of a quiet session; a busy one keeps it."""
-        process = self._process
-        if process is None or self.is_busy:
+        if not self.has_process or self.is_busy:
             return
-        self._process = None
-        await process.stop()
-        await self._services.slots.release(self)
+        await self._seat.clear()
         self._emit(events.Status(status="hibernated"))
 
     def announce_shutdown(self) -> None:
@@ -245,10 +231,7 @@ class Conversation:
         self._approvals.deny_all("The server is stopping.")
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        if self._process is not None:
-            process, self._process = self._process, None
-            await process.stop()
-            await self._services.slots.release(self)
+        await self._seat.clear()
         unfinished = [self._turn]
         while not self._queue.empty():
             unfinished.append(self._queue.get_nowait())
@@ -302,7 +285,7 @@ class Conversation:
                 logger.exception("turn_not_recorded", session_id=self._session.id)
             self._turn = None
             self._idle_since = asyncio.get_running_loop().time()
-            await self._services.slots.notify()
+            await self._seat.notify_idle()
 
     async def _wake(self) -> None:
         try:
@@ -399,65 +382,27 @@ class Conversation:
     # --- the process --------------------------------------------------------------------------------------------
 
     async def _ready_process(self) -> AgentProcess:
-        """Return a live process bound to this session: the one it has, a warm one, or a new one.
+        """Return a live process of this session.
 
         Raises:
-            AgentStartError: none could be started.
+            AgentStartError, AgentCrashedError: there is none to be had.
         """
-        if self._process is not None and self._process.is_alive:
-            return self._process
-        await self._services.slots.acquire(self)
-        try:
-            process = await self._obtain_process()
-            process.bind(self, self._session.id)
-            await self._apply_settings(process)
-        except BaseException:
-            await self._services.slots.release(self)
-            raise
-        self._process = process
-        self._state = replace(self._state, cost_so_far_usd=0.0)
-        self._remember(process)
+        before, had = self._session, self._seat.process
+        process, self._session = await self._seat.fill(before)
+        if process is not had:
+            # Every process counts its cost from zero.
+            self._state = replace(self._state, cost_so_far_usd=0.0)
+        if self._session != before:
+            ids = {
+                "agent_session_id": self._session.agent_session_id,
+                "workspace_id": self._session.workspace_id,
+            }
+            # The first answer does not wait for this.
+            self._in_background(self._services.repository.update(self._session.id, **ids))
         return process
 
-    async def _obtain_process(self) -> AgentProcess:
-        services, session = self._services, self._session
-        profile = AgentProfile(
-            output_schema=None if session.output_schema is None else orjson.dumps(session.output_schema).decode()
-        )
-        mode = cast("PermissionMode", session.permission_mode)
-        if session.workspace_id is None and (warm := services.pool.adopt(profile)) is not None:
-            return warm
-        self._emit(events.Status(status="preparing"))
-        if (
-            session.agent_session_id is not None
-            and session.workspace_id is not None
-            and await services.factory.has_transcript(session.agent_session_id)
-        ):
-            return await services.factory.resume(
-                profile,
-                model=session.model,
-                permission_mode=mode,
-                workspace_id=session.workspace_id,
-                agent_session_id=session.agent_session_id,
-            )
-        return await services.factory.start_fresh(
-            profile, model=session.model, permission_mode=mode, primed=False, workspace_id=session.workspace_id
-        )
-
-    async def _apply_settings(self, process: AgentProcess) -> None:
-        await process.set_model(self._session.model)
-        await process.set_permission_mode(cast("PermissionMode", self._session.permission_mode))
-
-    def _remember(self, process: AgentProcess) -> None:
-        """Store which transcript and folder are this session's; the first answer does not wait for it."""
-        ids = {"agent_session_id": process.agent_session_id, "workspace_id": process.workspace_id}
-        if any(getattr(self._session, name) != value for name, value in ids.items()):
-            self._session = replace(self._session, **ids)
-            self._in_background(self._services.repository.update(self._session.id, **ids))
-
     def _lose_process(self, error: AgentCrashedError) -> None:
-        self._process = None
-        self._in_background(self._services.slots.release(self))
+        self._in_background(self._seat.lose())
         if self._turn is not None and not self._turn.done.done():
             self._turn.done.set_exception(error)
 
@@ -474,11 +419,15 @@ class Conversation:
                 self._emit(event, actor=AGENT)
         except TapeError:
             logger.exception("tape_refused_event", session_id=self._session.id)
-            if self._process is not None:
-                self._process.kill()
+            if self._seat.process is not None:
+                self._seat.process.kill()
             return
         if isinstance(message, ResultMessage):
             self._on_result(message, [event for event in found if isinstance(event, events.Result | events.Context)])
+
+    def on_preparing(self) -> None:
+        """Say that starting a process will take a moment."""
+        self._emit(events.Status(status="preparing"))
 
     def on_exit(self, error: AgentCrashedError) -> None:
         """Learn that the process died. Between turns that is nobody's loss: the next message brings it back."""
@@ -506,43 +455,10 @@ class Conversation:
         self, tool: str, tool_input: dict[str, Any], context: ToolPermissionContext
     ) -> PermissionResult:
         """Put a tool call to the people in the session and wait for the first answer."""
-        timeout_seconds = self._services.settings.approval_timeout_seconds
-        request_id = str(uuid4())
-        suggestions = [suggestion for suggestion in context.suggestions if suggestion.destination == "session"]
         self._set_status("awaiting_permission")
-        self._emit(
-            events.PermissionRequest(
-                request_id=request_id,
-                tool=tool,
-                input=tool_input,
-                tool_use_id=context.tool_use_id,
-                reason=context.decision_reason or context.title,
-                suggestions=tuple(suggestion.to_dict() for suggestion in suggestions),
-                expires_at=datetime.now(UTC) + timedelta(seconds=timeout_seconds),
-            ),
-            actor=AGENT,
-        )
-        try:
-            answer = await self._approvals.wait(request_id, timeout_seconds=timeout_seconds)
-        except asyncio.CancelledError:
-            # The CLI withdrew the question, as it does when its turn is stopped.
-            self._resolve(request_id, Answer(decision="deny", by=SYSTEM, message="The turn was stopped."))
-            raise
-        self._resolve(request_id, answer)
+        result = await self._approvals.ask(tool, tool_input, context)
         self._set_status("executing_tool")
-        if answer.decision == "deny":
-            return PermissionResultDeny(message=answer.message or "The user denied this tool call.")
-        return PermissionResultAllow(
-            updated_input=answer.updated_input if answer.updated_input is not None else tool_input,
-            updated_permissions=suggestions if answer.remember else None,
-        )
-
-    def _resolve(self, request_id: str, answer: Answer) -> None:
-        self._emit(
-            events.PermissionResolved(
-                request_id=request_id, decision=answer.decision, by=answer.by, reason=answer.message
-            )
-        )
+        return result
 
     # --- small things -------------------------------------------------------------------------------------------
 

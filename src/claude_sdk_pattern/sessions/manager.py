@@ -14,6 +14,7 @@ from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
+from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
 from claude_sdk_pattern.sessions.errors import NothingToForkError, ShuttingDownError
 from claude_sdk_pattern.sessions.pool import WarmPool
@@ -59,9 +60,7 @@ class SessionManager:
             settings=settings,
             log=log,
             repository=self.repository,
-            factory=factory,
-            pool=self.pool,
-            slots=ProcessSlots(settings.max_sessions),
+            source=ProcessSource(factory=factory, pool=self.pool, slots=ProcessSlots(settings.max_sessions)),
         )
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}

@@ -1,0 +1,110 @@
+"""The place in a session where its agent process sits: how one is found for it, and what becomes of it."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+import orjson
+from claude_agent_sdk import PermissionMode
+
+from claude_sdk_pattern.sessions.agent_process import AgentListener, AgentProcess
+from claude_sdk_pattern.sessions.options import AgentProfile
+from claude_sdk_pattern.sessions.pool import WarmPool
+from claude_sdk_pattern.sessions.process_factory import ProcessFactory
+from claude_sdk_pattern.sessions.repository import Session
+from claude_sdk_pattern.sessions.slots import ProcessSlots, SlotHolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSource:
+    """Where processes come from, and how many there may be."""
+
+    factory: ProcessFactory
+    pool: WarmPool
+    slots: ProcessSlots
+
+
+class SessionAgent(AgentListener, SlotHolder, Protocol):
+    """Whoever a seat belongs to: it listens to the process and answers for the slot."""
+
+    def on_preparing(self) -> None:
+        """Learn that no warm process fits and that starting one will take a moment."""
+        ...
+
+
+class AgentSeat:
+    """Holds a session's agent process, or none. Only its owner uses it, one call at a time."""
+
+    def __init__(self, owner: SessionAgent, source: ProcessSource) -> None:
+        self._owner = owner
+        self._source = source
+        self.process: AgentProcess | None = None
+
+    async def fill(self, session: Session) -> tuple[AgentProcess, Session]:
+        """Return a live process for the session: the one it has, a warm one, or a new one.
+
+        The session comes back with the transcript and the folder that are its own now.
+
+        Raises:
+            AgentStartError: none could be started.
+            AgentCrashedError: one was started and is gone already.
+        """
+        if self.process is not None and self.process.is_alive:
+            return self.process, session
+        await self._source.slots.acquire(self._owner)
+        try:
+            process = await self._obtain(session)
+            process.bind(self._owner, session.id)
+            await apply_settings(process, session)
+        except BaseException:
+            await self._source.slots.release(self._owner)
+            raise
+        self.process = process
+        return process, replace(session, agent_session_id=process.agent_session_id, workspace_id=process.workspace_id)
+
+    async def clear(self) -> None:
+        """End the process, if there is one, and give its slot back."""
+        process, self.process = self.process, None
+        if process is not None:
+            await process.stop()
+            await self._source.slots.release(self._owner)
+
+    async def lose(self) -> None:
+        """Note that the process is gone by itself."""
+        self.process = None
+        await self._source.slots.release(self._owner)
+
+    async def notify_idle(self) -> None:
+        """Tell sessions that wait for a slot that this one could be had."""
+        await self._source.slots.notify()
+
+    async def _obtain(self, session: Session) -> AgentProcess:
+        factory = self._source.factory
+        schema = None if session.output_schema is None else orjson.dumps(session.output_schema).decode()
+        profile = AgentProfile(output_schema=schema)
+        mode = cast("PermissionMode", session.permission_mode)
+        # A warm process works in a folder of its own, so a session that has one already cannot use it.
+        if session.workspace_id is None and (warm := self._source.pool.adopt(profile)) is not None:
+            return warm
+        self._owner.on_preparing()
+        transcript, workspace = session.agent_session_id, session.workspace_id
+        if transcript is not None and workspace is not None and await factory.has_transcript(transcript):
+            return await factory.resume(
+                profile,
+                model=session.model,
+                permission_mode=mode,
+                workspace_id=workspace,
+                agent_session_id=transcript,
+            )
+        return await factory.start_fresh(
+            profile, model=session.model, permission_mode=mode, primed=False, workspace_id=workspace
+        )
+
+
+async def apply_settings(process: AgentProcess, session: Session) -> None:
+    """Make a process use the session's model and permission mode.
+
+    Raises:
+        AgentCrashedError: it is gone or refused.
+    """
+    await process.set_model(session.model)
+    await process.set_permission_mode(cast("PermissionMode", session.permission_mode))
