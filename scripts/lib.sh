@@ -212,22 +212,13 @@ setup_bubblewrap() {
     say "note: bubblewrap is not installed, so agents will run as plain processes"
 }
 
-find_chromium() {
-  local name
-  for name in chromium chromium-browser google-chrome google-chrome-stable; do
-    command -v "$name" && return
-  done
-  compgen -G "$ROOT/.cache/playwright/chromium-*/chrome-linux*/chrome" | tail -1 | grep .
-}
-
-# Set CHROMIUM to the browser that the tests drive.
+# The browser that the tests drive: the machine's, or else Playwright's own.
 setup_chromium() {
-  if [[ -z "${CHROMIUM:-}" ]] && ! CHROMIUM="$(find_chromium)"; then
-    apt_install chromium || PLAYWRIGHT_BROWSERS_PATH="$ROOT/.cache/playwright" "$PYTHON" -m playwright install chromium >&2 ||
-      die "Chromium is missing and could not be installed: install the package chromium and run this again"
-    CHROMIUM="$(find_chromium)" || die "Chromium was installed but is not to be found"
-  fi
-  export CHROMIUM
+  command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null && return
+  export PLAYWRIGHT_BROWSERS_PATH="$ROOT/.cache/playwright"
+  compgen -G "$PLAYWRIGHT_BROWSERS_PATH/chromium-*" >/dev/null && return
+  apt_install chromium || "$PYTHON" -m playwright install chromium >&2 ||
+    die "Chromium is missing and could not be installed: install the package chromium and run this again"
 }
 
 has_postgresql() {
