@@ -1,7 +1,9 @@
 """Running the server from the command line: for real, and as a demo that needs nothing."""
 
 import secrets
+import signal
 from pathlib import Path
+from typing import Never
 
 import uvicorn
 from pydantic import SecretStr
@@ -45,6 +47,8 @@ def serve(settings: Settings) -> None:
     """Run the server until it is told to stop."""
     given = (settings.secret_key, settings.anthropic_api_key, settings.demo_password)
     configure_logging(settings.log_level, secrets=[secret.get_secret_value() for secret in given if secret is not None])
+    # uvicorn shuts down in good order and then raises the signal once more; a stop that went well is no failure.
+    signal.signal(signal.SIGTERM, _end)
     uvicorn.run(
         create_app(settings),
         host=settings.host,
@@ -62,6 +66,10 @@ def serve(settings: Settings) -> None:
         server_header=False,
         timeout_graceful_shutdown=5,
     )
+
+
+def _end(*_: object) -> Never:
+    raise SystemExit(0)
 
 
 class _DemoSettings(Settings):

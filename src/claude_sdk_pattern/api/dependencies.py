@@ -48,21 +48,29 @@ async def current_user(identity: CurrentIdentity) -> User:
 CurrentUser = Annotated[User, Depends(current_user)]
 
 
-async def stream_user(
+async def stream_identity(
     credentials: BearerToken,
     services: ServicesDependency,
     ticket: Annotated[
         str | None, Query(max_length=200, description="A ticket, for browsers, which can send no header here.")
     ] = None,
-) -> User:
+) -> Identity:
     """Return who opens a stream, with a token or else a ticket.
 
     Raises:
         InvalidAccessTokenError, InvalidTicketError: there is no valid one.
     """
     if ticket is not None and credentials is None:
-        return _noted(await services.accounts.redeem_ticket(ticket)).user
-    return (await current_identity(credentials, services)).user
+        return _noted(await services.accounts.redeem_ticket(ticket))
+    return await current_identity(credentials, services)
+
+
+StreamIdentity = Annotated[Identity, Depends(stream_identity)]
+
+
+async def stream_user(identity: StreamIdentity) -> User:
+    """Return the user who opens a stream."""
+    return identity.user
 
 
 StreamUser = Annotated[User, Depends(stream_user)]

@@ -5,11 +5,38 @@ Events of the tape are in :mod:`claude_sdk_pattern.events.types`. Frames here ca
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from claude_sdk_pattern.events.types import PermissionDecision, StatusName
 
 PROTOCOL = "csp.v1"
+
+# The largest number that JSON readers agree on; more than a tape will ever hold, and what every database takes.
+MAX_SEQ = 2**53 - 1
+
+
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must be printable characters")
+    return value
+
+
+def _storable[T](value: T) -> T:
+    """Refuse what could be read from JSON and not be written again, such as half a surrogate pair."""
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        raise ValueError("cannot be stored as JSON") from None
+    return value
+
+
+ClientId = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_printable)]
+"""A client's own id for a message. It is a key on the tape, which takes no control characters."""
+
+MessageText = Annotated[str, AfterValidator(_storable)]
+
+JsonObject = Annotated[dict[str, Any], AfterValidator(_storable)]
 
 
 class _Frame(BaseModel):
@@ -27,8 +54,8 @@ class UserMessageFrame(_Frame):
     """Send a message. ``client_id`` is the client's own id for it: sent twice, it runs once."""
 
     type: Literal["user_message"]
-    text: str
-    client_id: str = Field(min_length=1, max_length=128)
+    text: MessageText
+    client_id: ClientId
     attachments: tuple[str, ...] = Field(default=(), max_length=0)
 
 
@@ -45,7 +72,7 @@ class PermissionResponseFrame(_Frame):
     request_id: str
     decision: PermissionDecision
     remember: bool = False
-    updated_input: dict[str, Any] | None = None
+    updated_input: JsonObject | None = None
     message: str | None = Field(default=None, max_length=4000)
 
 
@@ -62,7 +89,7 @@ class ForkCommand(_Frame):
 
     type: Literal["session_command"]
     command: Literal["fork"]
-    at_seq: int | None = Field(default=None, ge=1)
+    at_seq: int | None = Field(default=None, ge=1, le=MAX_SEQ)
 
 
 class ResumeCommand(_Frame):

@@ -5,9 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from claude_sdk_pattern.api.frames import MAX_SEQ, ClientId, JsonObject, MessageText
 from claude_sdk_pattern.events.types import PermissionDecision, StatusName
 
-Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+# More than white space; and PostgreSQL stores no NUL.
+Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
 Model = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]*$")]
 PermissionModeName = Literal["default", "acceptEdits", "plan", "dontAsk"]
 
@@ -22,7 +24,7 @@ class CreateSession(_Body):
     title: Title | None = None
     model: Model | None = None
     permission_mode: PermissionModeName | None = None
-    output_schema: dict[str, Any] | None = Field(
+    output_schema: JsonObject | None = Field(
         default=None, description="JSON Schema that the result of every turn has to fit."
     )
 
@@ -70,8 +72,8 @@ class MessagePage(_Body):
 class SendMessage(_Body):
     """A message. The same ``client_id`` again is the same message and runs once."""
 
-    text: str
-    client_id: str | None = Field(default=None, min_length=1, max_length=128)
+    text: MessageText
+    client_id: ClientId | None = None
     attachments: list[str] = Field(default=[], max_length=0, description="Reserved; must be empty.")
 
 
@@ -91,7 +93,7 @@ class Interrupted(_Body):
 class ForkSession(_Body):
     """Where to fork: behind the last turn answered at or before ``at_seq``; null: at the end."""
 
-    at_seq: int | None = Field(default=None, ge=1)
+    at_seq: int | None = Field(default=None, ge=1, le=MAX_SEQ)
     title: Title | None = None
 
 
@@ -100,5 +102,5 @@ class ApprovalDecision(_Body):
 
     decision: PermissionDecision
     remember: bool = False
-    updated_input: dict[str, Any] | None = None
+    updated_input: JsonObject | None = None
     message: str | None = Field(default=None, max_length=4000)

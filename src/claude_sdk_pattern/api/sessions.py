@@ -2,8 +2,9 @@
 
 import base64
 import binascii
-from datetime import datetime
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Response
@@ -13,6 +14,7 @@ from uuid_utils import uuid4
 from claude_sdk_pattern.accounts.access import SessionAction, authorize
 from claude_sdk_pattern.accounts.users import Role
 from claude_sdk_pattern.api.dependencies import CurrentUser
+from claude_sdk_pattern.api.frames import MAX_SEQ
 from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES, Problem
 from claude_sdk_pattern.api.schemas import (
     ApprovalDecision,
@@ -64,7 +66,11 @@ Owned = Annotated[Session, Depends(_owned)]
 async def list_sessions(
     user: CurrentUser,
     services: ServicesDependency,
-    q: Annotated[str | None, Query(max_length=200, description="Text to look for in titles and messages.")] = None,
+    q: Annotated[
+        str | None,
+        # PostgreSQL takes no NUL.
+        Query(max_length=200, pattern=r"^[^\x00]*$", description="Text to look for in titles and messages."),
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> SessionPage:
@@ -83,12 +89,7 @@ async def list_sessions(
 async def create_session(body: CreateSession, user: CurrentUser, services: ServicesDependency) -> SessionView:
     """Make a session. Its agent starts with the first message."""
     if body.output_schema is not None:
-        try:
-            Draft202012Validator.check_schema(body.output_schema)
-        except SchemaError as error:
-            raise Problem(
-                422, "invalid_output_schema", "The output schema is no valid JSON Schema.", error.message
-            ) from error
+        _check_schema(body.output_schema)
     session = await services.manager.create(
         owner_id=user.id,
         title=body.title,
@@ -128,7 +129,7 @@ async def delete_session(session: Owned, services: ServicesDependency) -> Respon
 async def read_messages(
     session: Readable,
     services: ServicesDependency,
-    after: Annotated[int, Query(ge=0)] = 0,
+    after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = 200,
 ) -> Response:
     """Read the tape after event number `after`."""
@@ -188,6 +189,19 @@ async def answer_permission_request(
     return Response(status_code=204)
 
 
+def _check_schema(schema: dict[str, Any]) -> None:
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        # Its own message repeats what the client sent.
+        detail = f"At {error.json_path[:200]} it breaks the rule `{error.validator}`."
+    except RecursionError:
+        detail = "It is nested too deeply."
+    else:
+        return
+    raise Problem(422, "invalid_output_schema", "The output schema is no valid JSON Schema.", detail)
+
+
 def _view(services: Services, session: Session) -> SessionView:
     return SessionView(
         id=session.id,
@@ -213,6 +227,13 @@ def _encoded(session: Session) -> str:
 def _decoded(cursor: str) -> PageKey:
     try:
         moment, session_id = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
-        return PageKey(last_active_at=datetime.fromisoformat(moment), session_id=str(session_id))
-    except (binascii.Error, ValueError, TypeError) as error:
+        # Naive moments and those at the edge of the calendar cannot be compared with what is stored.
+        return PageKey(last_active_at=_in_utc(datetime.fromisoformat(moment)), session_id=str(UUID(session_id)))
+    except (binascii.Error, ValueError, TypeError, AttributeError, OverflowError) as error:
         raise Problem(422, "invalid_cursor", "The cursor is not one this server gave out.") from error
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError("a moment without a time zone")
+    return moment.astimezone(UTC)

@@ -12,6 +12,7 @@ from typing import Any, Literal, assert_never
 import structlog
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect, WebSocketException
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from claude_sdk_pattern.accounts.access import SessionAction, authorize
 from claude_sdk_pattern.accounts.errors import AccountError, AuthenticationError
@@ -70,6 +71,9 @@ _POLICY_VIOLATION = 1008
 
 # A client that sends this many bad frames in a row is broken, and will not be mended by an eleventh answer.
 _BAD_FRAMES_IN_A_ROW = 10
+
+# As much of a field's name as an answer repeats.
+_NAME_LENGTH = 64
 
 # How soon a connection feels that its login has ended; one query per login and second at most.
 _RECHECK_SECONDS = 2.0
@@ -137,6 +141,7 @@ class _Chat:
         self._outbox: asyncio.Queue[str] = asyncio.Queue(_OUTBOX_LIMIT)
         self._connection = Connection(identity.user, self._post)
         self._restart_from: asyncio.Queue[int] = asyncio.Queue()
+        self._greeted = asyncio.Event()
         self._bad_frames = 0
 
     async def run(self, after: int) -> None:
@@ -149,6 +154,10 @@ class _Chat:
         except _CloseError as close:
             with contextlib.suppress(RuntimeError, WebSocketDisconnect):
                 await self._websocket.close(close.code, close.reason)
+        except SessionNotFoundError:
+            # It was deleted between two looks at it.
+            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+                await self._websocket.close(_NO_SUCH_SESSION, "the session was deleted")
         except WebSocketDisconnect:
             pass
         finally:
@@ -194,6 +203,7 @@ class _Chat:
         point = resume_point(after, await services.log.last_seq(session_id))
         async with services.hub.subscribe(session_id, after=point.after) as subscription:
             await self._send(await self._hello(resume="gap" if point.is_gap else "ok", from_seq=point.from_seq))
+            self._greeted.set()
             stuck = asyncio.create_task(subscription.evicted.wait())
             pump = asyncio.create_task(self._pump(subscription))
             try:
@@ -235,6 +245,8 @@ class _Chat:
         await self._websocket.send_text(frame)
 
     async def _send_outbox(self) -> None:
+        # The first frame is `hello`, however early others have news or this client has questions.
+        await self._greeted.wait()
         while True:
             await self._send(await self._outbox.get())
 
@@ -356,11 +368,21 @@ async def _end(*tasks: asyncio.Task[Any] | None) -> None:
 
 def _explained(error: ValidationError) -> str:
     """Return in one line what is wrong with a frame, without repeating what it holds."""
-    parts = (
-        f"{'.'.join(str(part) for part in item['loc']) or 'frame'}: {item['msg']}"
-        for item in error.errors(include_url=False, include_input=False, include_context=False)
-    )
-    return "; ".join(parts)[:1000]
+    faults = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{_where(fault['loc'])}: {_what(fault)}" for fault in faults)[:1000]
+
+
+def _where(location: tuple[int | str, ...]) -> str:
+    # Names can come from the client, as those of fields that should not be there.
+    return ".".join(str(part)[:_NAME_LENGTH] for part in location) or "frame"
+
+
+def _what(fault: ErrorDetails) -> str:
+    if fault["type"] == "union_tag_invalid":
+        # Its own message quotes what came.
+        context = fault.get("ctx", {})
+        return f"{context.get('discriminator')} has to be one of {context.get('expected_tags')}"
+    return fault["msg"].removeprefix("Value error, ")
 
 
 def _error_code(error: Exception) -> tuple[str, bool]:
