@@ -36,8 +36,8 @@ use_local_caches_without_a_home() {
 trust_what_the_machine_trusts() {
   local bundle=/etc/ssl/certs/ca-certificates.crt
   [[ -s "$bundle" ]] || return 0
-  export SSL_CERT_FILE="${SSL_CERT_FILE:-$bundle}" PIP_CERT="${PIP_CERT:-$bundle}"
-  export NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-$bundle}"
+  export SSL_CERT_FILE="${SSL_CERT_FILE:-$bundle}" REQUESTS_CA_BUNDLE="${REQUESTS_CA_BUNDLE:-$bundle}"
+  export NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-$bundle}" PIP_CERT="${PIP_CERT:-$bundle}"
 }
 
 # --- packages of the operating system ---------------------------------------------------------------------------
