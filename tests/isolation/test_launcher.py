@@ -135,8 +135,10 @@ async def test_the_agent_dies_with_its_server(tmp_path: Path, isolation: Isolati
     assert server.stdout is not None
     try:
         async with asyncio.timeout(20):
-            agent = psutil.Process(int(await server.stdout.readline()))
-            assert await server.stdout.readline() == b"ready\n"
+            # The agent may speak before the server has said its number.
+            said = {await server.stdout.readline(), await server.stdout.readline()}
+        assert b"ready\n" in said
+        agent = psutil.Process(int((said - {b"ready\n"}).pop()))
         family = [agent, *agent.children(recursive=True)]
         assert len(family) >= (3 if isolation is Isolation.BUBBLEWRAP else 1)
         server.send_signal(signal.SIGKILL)
