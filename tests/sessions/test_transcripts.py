@@ -7,7 +7,7 @@ from sqlalchemy import delete
 
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
 from claude_sdk_pattern.storage.database import Database
-from claude_sdk_pattern.storage.tables import TranscriptEntryRow, TranscriptSummaryRow
+from claude_sdk_pattern.storage.tables import TranscriptEntryRow
 
 pytestmark = pytest.mark.anyio
 
@@ -16,7 +16,6 @@ async def test_the_store_passes_the_sdks_conformance_suite(database: Database) -
     async def empty_store() -> TranscriptStore:
         async with database.sessions.begin() as session:
             await session.execute(delete(TranscriptEntryRow))
-            await session.execute(delete(TranscriptSummaryRow))
         return TranscriptStore(database)
 
     await run_session_store_conformance(empty_store)

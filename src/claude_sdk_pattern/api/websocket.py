@@ -75,8 +75,9 @@ _BAD_FRAMES_IN_A_ROW = 10
 # As much of a field's name as an answer repeats.
 _NAME_LENGTH = 64
 
-# How soon a connection feels that its login has ended; one query per login and second at most.
-_RECHECK_SECONDS = 2.0
+# How soon a connection feels that its login has ended or its role has changed. Commands go by what was found then: the
+# message of a person must not wait for a query first.
+_RECHECK_SECONDS = 1.0
 
 # Frames about one connection are few; a client that leaves this many unread does not read at all.
 _OUTBOX_LIMIT = 256
@@ -164,20 +165,16 @@ class _Chat:
             presence.leave(session_id, self._connection)
 
     async def _watch_login(self) -> None:
-        """End the connection soon after its login has ended or its user has lost the session."""
+        """Keep up with who this is, and end the connection when their login has ended or the session is not theirs."""
         while True:
             await asyncio.sleep(_RECHECK_SECONDS)
-            identity = await self._recheck()
             try:
-                authorize(identity.user, SessionAction.READ, self._session.owner_id)
+                self._identity = await self._services.accounts.recheck(self._identity)
+                authorize(self._identity.user, SessionAction.READ, self._session.owner_id)
+            except AuthenticationError as error:
+                raise _CloseError(_NOT_AUTHENTICATED, "sign in again") from error
             except AccountError as error:
                 raise _CloseError(_NOT_ALLOWED, "not allowed any more") from error
-
-    async def _recheck(self) -> Identity:
-        try:
-            return await self._services.accounts.recheck(self._identity)
-        except AuthenticationError as error:
-            raise _CloseError(_NOT_AUTHENTICATED, "sign in again") from error
 
     # --- out ----------------------------------------------------------------------------------------------------
 
@@ -318,7 +315,7 @@ class _Chat:
         | SetPermissionModeCommand,
     ) -> None:
         """Carry out what only those may do who can write in the session, asked anew for every frame."""
-        user = (await self._recheck()).user
+        user = self._identity.user
         authorize(user, SessionAction.WRITE, self._session.owner_id)
         conversation = await self._services.manager.open(self._session.id)
         match frame:

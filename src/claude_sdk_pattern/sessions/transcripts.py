@@ -1,26 +1,26 @@
 """The transcripts of agent processes in our database, so that any machine can resume any conversation.
 
 The CLI writes its own transcript to disk and the SDK mirrors it here line by line. It is what the model remembers;
-the tape is what people saw. When the two disagree, the tape is right.
+the tape is what people saw. When the two disagree, the tape is right. The SDK's optional summaries, which serve its own
+listing of sessions, are left out: sessions are listed from our own table.
 """
 
 import json
 import time
+from typing import Any
 
-from claude_agent_sdk import fold_session_summary
 from claude_agent_sdk.types import (
     SessionKey,
     SessionListSubkeysKey,
     SessionStore,
     SessionStoreEntry,
     SessionStoreListEntry,
-    SessionSummaryEntry,
 )
 from sqlalchemy import ColumnElement, and_, delete, func, select
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.dialects import postgresql, sqlite
 
 from claude_sdk_pattern.storage.database import Database
-from claude_sdk_pattern.storage.tables import TranscriptEntryRow, TranscriptSummaryRow
+from claude_sdk_pattern.storage.tables import TranscriptEntryRow
 
 
 class TranscriptStore(SessionStore):
@@ -33,6 +33,9 @@ class TranscriptStore(SessionStore):
             None keeps the SDK's keys.
     """
 
+    # The SDK takes its own default for "not offered".
+    list_session_summaries = SessionStore.list_session_summaries
+
     def __init__(self, database: Database, *, project_key: str | None = None) -> None:
         self._database = database
         self._project_key = project_key
@@ -41,18 +44,13 @@ class TranscriptStore(SessionStore):
         """Add entries in order; an entry whose ``uuid`` is there already is left out."""
         if not entries:
             return
-        async with self._database.sessions.begin() as session:
-            known = await self._known_uuids(session, key, entries)
-            written_at_ms = _now_ms()
-            for entry in entries:
-                uuid = entry.get("uuid")
-                if uuid is not None:
-                    if uuid in known:
-                        continue
-                    known.add(uuid)
-                session.add(self._row(key, entry, written_at_ms))
-            if "subpath" not in key:
-                await self._fold_summary(session, key, entries, written_at_ms)
+        written_at_ms = time.time_ns() // 1_000_000
+        rows = [self._row(key, entry, written_at_ms) for entry in entries]
+        # In plain SQL and one round trip: the SDK gives out a turn's result only when its transcript is stored.
+        dialect_insert = sqlite.insert if self._database.dialect == "sqlite" else postgresql.insert
+        statement = dialect_insert(TranscriptEntryRow).on_conflict_do_nothing()
+        async with self._database.write_engine.begin() as connection:
+            await connection.execute(statement, rows)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return all entries in the order they were written, or None for a key never written."""
@@ -78,26 +76,11 @@ class TranscriptStore(SessionStore):
             rows = (await session.execute(query)).all()
         return [{"session_id": session_id, "mtime": int(mtime)} for session_id, mtime in rows]
 
-    async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        """Return the SDK's summaries of a project's transcripts."""
-        query = select(TranscriptSummaryRow).where(TranscriptSummaryRow.project_key == self._project(project_key))
-        async with self._database.reading() as session:
-            rows = (await session.scalars(query)).all()
-        return [{"session_id": row.agent_session_id, "mtime": row.written_at_ms, "data": row.data} for row in rows]
-
     async def delete(self, key: SessionKey) -> None:
         """Delete one transcript; a main transcript takes those of its subagents with it."""
-        async with self._database.sessions.begin() as session:
-            if "subpath" in key:
-                await session.execute(delete(TranscriptEntryRow).where(self._matches(key)))
-                return
-            await session.execute(delete(TranscriptEntryRow).where(self._belongs(key)))
-            await session.execute(
-                delete(TranscriptSummaryRow).where(
-                    TranscriptSummaryRow.project_key == self._project(key["project_key"]),
-                    TranscriptSummaryRow.agent_session_id == key["session_id"],
-                )
-            )
+        condition = self._matches(key) if "subpath" in key else self._belongs(key)
+        async with self._database.write_engine.begin() as connection:
+            await connection.execute(delete(TranscriptEntryRow).where(condition))
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """Return the subpaths under a session: its subagents' transcripts."""
@@ -122,42 +105,12 @@ class TranscriptStore(SessionStore):
     def _matches(self, key: SessionKey) -> ColumnElement[bool]:
         return and_(self._belongs(key), TranscriptEntryRow.subpath == key.get("subpath", ""))
 
-    def _row(self, key: SessionKey, entry: SessionStoreEntry, written_at_ms: int) -> TranscriptEntryRow:
-        return TranscriptEntryRow(
-            project_key=self._project(key["project_key"]),
-            agent_session_id=key["session_id"],
-            subpath=key.get("subpath", ""),
-            entry_uuid=entry.get("uuid"),
-            written_at_ms=written_at_ms,
-            entry=json.dumps(entry, ensure_ascii=False, separators=(",", ":")),
-        )
-
-    async def _known_uuids(self, session: AsyncSession, key: SessionKey, entries: list[SessionStoreEntry]) -> set[str]:
-        """Return which of the entries' uuids are stored already."""
-        uuids = [entry["uuid"] for entry in entries if "uuid" in entry]
-        query = select(TranscriptEntryRow.entry_uuid).where(
-            self._matches(key), TranscriptEntryRow.entry_uuid.in_(uuids)
-        )
-        return {uuid for uuid in await session.scalars(query) if uuid is not None}
-
-    async def _fold_summary(
-        self, session: AsyncSession, key: SessionKey, entries: list[SessionStoreEntry], written_at_ms: int
-    ) -> None:
-        project_key = self._project(key["project_key"])
-        row = await session.get(TranscriptSummaryRow, (project_key, key["session_id"]), with_for_update=True)
-        before: SessionSummaryEntry | None = (
-            None if row is None else {"session_id": row.agent_session_id, "mtime": row.written_at_ms, "data": row.data}
-        )
-        data = fold_session_summary(before, key, entries)["data"]
-        if row is None:
-            row = TranscriptSummaryRow(
-                project_key=project_key, agent_session_id=key["session_id"], written_at_ms=written_at_ms, data=data
-            )
-            session.add(row)
-        # A new dict: SQLAlchemy notices a JSON column's change by identity.
-        row.data = dict(data)
-        row.written_at_ms = written_at_ms
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    def _row(self, key: SessionKey, entry: SessionStoreEntry, written_at_ms: int) -> dict[str, Any]:
+        return {
+            "project_key": self._project(key["project_key"]),
+            "agent_session_id": key["session_id"],
+            "subpath": key.get("subpath", ""),
+            "entry_uuid": entry.get("uuid"),
+            "written_at_ms": written_at_ms,
+            "entry": json.dumps(entry, ensure_ascii=False, separators=(",", ":")),
+        }

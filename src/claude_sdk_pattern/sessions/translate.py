@@ -194,10 +194,7 @@ def _block_started(state: TranslationState, event: JsonObject) -> Translation:
         case _:
             return state, []
     stream = {**state.stream, int(event["index"]): opened}
-    state = replace(state, stream=stream, next_block=state.next_block + number)
-    if opened.kind == "tool_input":
-        return state, []
-    return _with_status(state, "responding" if opened.kind == "text" else "thinking", [])
+    return replace(state, stream=stream, next_block=state.next_block + number), []
 
 
 _DELTA_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
@@ -210,7 +207,12 @@ def _block_delta(state: TranslationState, event: JsonObject) -> Translation:
     # A signature is not text, and an empty piece is nothing to show.
     if block is None or name is None or not delta.get(name):
         return state, []
-    return state, [events.StreamEvent(block_id=block.block_id, kind=block.kind, delta=delta[name])]
+    piece = events.StreamEvent(block_id=block.block_id, kind=block.kind, delta=delta[name])
+    if block.kind == "tool_input":
+        return state, [piece]
+    # With the first piece and not with the block's start: the two then share a commit, and the first token waits for
+    # one instead of two.
+    return _with_status(state, "responding" if block.kind == "text" else "thinking", [piece])
 
 
 # --- complete messages -----------------------------------------------------------------------------------------

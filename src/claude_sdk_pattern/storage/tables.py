@@ -174,14 +174,3 @@ class TranscriptEntryRow(Base):
     entry_uuid: Mapped[str | None] = mapped_column(String(64))
     written_at_ms: Mapped[int] = mapped_column(BigInteger)
     entry: Mapped[str] = mapped_column(Text)
-
-
-class TranscriptSummaryRow(Base):
-    """The SDK's running summary of one transcript; opaque to us."""
-
-    __tablename__ = "transcript_summaries"
-
-    project_key: Mapped[str] = mapped_column(String(255), primary_key=True)
-    agent_session_id: Mapped[str] = mapped_column(String(64), primary_key=True)
-    written_at_ms: Mapped[int] = mapped_column(BigInteger)
-    data: Mapped[dict[str, Any]] = mapped_column(JSON)

@@ -24,7 +24,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Drop every table, those that refer to others first."""
     for table in (
-        "transcript_summaries",
         "transcript_entries",
         "events",
         "sessions",
@@ -142,11 +141,4 @@ def _create_transcripts() -> None:
         unique=True,
         sqlite_where=has_uuid,
         postgresql_where=has_uuid,
-    )
-    op.create_table(
-        "transcript_summaries",
-        sa.Column("project_key", sa.String(255), primary_key=True),
-        sa.Column("agent_session_id", sa.String(64), primary_key=True),
-        sa.Column("written_at_ms", sa.BigInteger(), nullable=False),
-        sa.Column("data", sa.JSON(), nullable=False),
     )
