@@ -8,10 +8,14 @@ from typing import Final
 import structlog
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
+from starlette.types import Receive, Scope, Send
 
 from claude_sdk_pattern import __version__
 from claude_sdk_pattern.api import auth, event_stream, health, problems, sessions, websocket
 from claude_sdk_pattern.api.correlation import CorrelationMiddleware
+from claude_sdk_pattern.api.response_headers import ResponseHeadersMiddleware
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.runtime import running_services
 
@@ -46,12 +50,29 @@ def create_app(settings: Settings) -> FastAPI:
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
     )
+    app.add_middleware(ResponseHeadersMiddleware)
     # Last, so that it is the outermost: what the others log carries the id too.
     app.add_middleware(CorrelationMiddleware)
     for module in (auth, sessions, event_stream, health, websocket):
         app.include_router(module.router)
+    app.router.routes.append(_NoSuchPath())
     if (WEB_APP / "index.html").is_file():
         app.frontend("/", directory=WEB_APP, fallback="index.html")
     else:
         logger.warning("web_app_not_built", folder=str(WEB_APP))
     return app
+
+
+class _NoSuchPath(BaseRoute):
+    """Answers for paths below ``/api`` and ``/ws`` that no other route knows; the web app would take them for pages.
+
+    It claims a partial match, as a route does that has the path but not the method, and comes last: so it stands back
+    for every other route, and for their answer that a method is wrong.
+    """
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        is_ours = scope["type"] == "http" and scope["path"].startswith(("/api/", "/ws/"))
+        return (Match.PARTIAL if is_ours else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise HTTPException(404)

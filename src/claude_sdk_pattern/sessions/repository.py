@@ -1,11 +1,12 @@
 """Rows of sessions: the settings and totals of each conversation."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import delete, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, tuple_, update
 from uuid_utils import uuid7
 
 from claude_sdk_pattern.sessions.errors import SessionNotFoundError
@@ -109,11 +110,9 @@ class SessionRepository:
         if owner_id is not None:
             statement = statement.where(SessionRow.owner_id == owner_id)
         if query:
-            pattern = f"%{_escaped(query)}%"
-            said = select(EventRow.session_id).where(
-                EventRow.type.in_(("user_message", "text")), EventRow.payload.ilike(pattern, escape="\\")
-            )
-            statement = statement.where(or_(SessionRow.title.ilike(pattern, escape="\\"), SessionRow.id.in_(said)))
+            said = select(EventRow.session_id).where(or_(*_says(query)))
+            titled = SessionRow.title.ilike(f"%{_escaped(query)}%", escape="\\")
+            statement = statement.where(or_(titled, SessionRow.id.in_(said)))
         if after is not None:
             place = tuple_(SessionRow.last_active_at, SessionRow.id)
             statement = statement.where(place < tuple_(after.last_active_at, after.session_id))
@@ -144,6 +143,18 @@ def _last_seq() -> Any:
         .correlate(SessionRow)
         .scalar_subquery()
     )
+
+
+def _says(query: str) -> Iterator[ColumnElement[bool]]:
+    """Yield what is true of an event in which a person or the agent says ``query``.
+
+    A payload is JSON with its fields in the order in which :mod:`claude_sdk_pattern.events.types` has them. What comes
+    before the words is part of the pattern, or a search for "text" would find everything.
+    """
+    words = _escaped(json.dumps(query, ensure_ascii=False)[1:-1])
+    for kind, before, behind in (("user_message", '"text":"', '","client_id":'), ("text", '"content":"', "")):
+        pattern = f"%{before}%{words}%{_escaped(behind)}%"
+        yield and_(EventRow.type == kind, EventRow.payload.ilike(pattern, escape="\\"))
 
 
 def _escaped(text: str) -> str:
