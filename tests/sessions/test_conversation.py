@@ -553,7 +553,7 @@ async def test_the_agent_holds_no_key(chat: Chat) -> None:
     looked = await bash(
         chat,
         "env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; cat ~/* ~/.* 2>/dev/null; "
-        "grep -rahs canary / --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr --exclude=stand-in | head -c 2000",
+        "grep -rahs canary /etc /tmp /run /var /home /root /opt /srv ~ . --exclude=claude | head -c 2000",
     )
     seen = str(looked.content)
     assert "ANTHROPIC_API_KEY=csp-" in seen

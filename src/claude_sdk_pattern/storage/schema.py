@@ -45,7 +45,7 @@ async def migrate(url: str, revision: str = "head") -> None:
     """
     async with Database(url) as database:
         if database.dialect == "sqlite":
-            Path(database.sqlite_path).parent.mkdir(parents=True, exist_ok=True)
+            Path(database.sqlite_path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             await _use_write_ahead_log(database)
         async with database.write_engine.begin() as connection:
             await connection.run_sync(_upgrade, revision)
