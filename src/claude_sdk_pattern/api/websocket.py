@@ -314,7 +314,7 @@ class _Chat:
         | SetModelCommand
         | SetPermissionModeCommand,
     ) -> None:
-        """Carry out what only those may do who can write in the session, asked anew for every frame."""
+        """Carry out what only those may do who can write in the session, by what the last recheck found."""
         user = self._identity.user
         authorize(user, SessionAction.WRITE, self._session.owner_id)
         conversation = await self._services.manager.open(self._session.id)
