@@ -89,8 +89,11 @@ class SessionRepository:
             SessionNotFoundError: there is none with this id.
         """
         query = select(SessionRow, _last_seq()).where(SessionRow.id == session_id)
-        async with self._database.reading() as session:
-            found = (await session.execute(query)).one_or_none()
+        found = None
+        # PostgreSQL does not even compare with a NUL, which an address may hold.
+        if "\0" not in session_id:
+            async with self._database.reading() as session:
+                found = (await session.execute(query)).one_or_none()
         if found is None:
             raise SessionNotFoundError(f"no session {session_id}")
         return _session(*found)
