@@ -435,7 +435,7 @@ async def test_a_session_waits_for_a_process_while_all_are_at_work(sqlite_url: s
             await busy.say("stream 2000 tokens at 50 tokens per second")
             await busy.until_type(events.StreamEvent)
             accepted = await waiting.say("say exactly: at last")
-            await waiting.until_status("thinking")
+            await waiting.until_status("preparing")
             assert not waiting.conversation.has_process
             busy.conversation.interrupt()
             await waiting.until_type(events.Result, turn_id=accepted.turn_id)

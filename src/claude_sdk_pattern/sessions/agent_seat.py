@@ -27,7 +27,7 @@ class SessionAgent(AgentListener, SlotHolder, Protocol):
     """Whoever a seat belongs to: it listens to the process and answers for the slot."""
 
     def on_preparing(self) -> None:
-        """Learn that no warm process fits and that starting one will take a moment."""
+        """Learn that there is no process to be had at once: none warm fits, or all slots are taken."""
         ...
 
 
@@ -50,6 +50,8 @@ class AgentSeat:
         """
         if self.process is not None and self.process.is_alive:
             return self.process, session
+        if self._source.slots.is_full:
+            self._owner.on_preparing()
         await self._source.slots.acquire(self._owner)
         try:
             process = await self._obtain(session)

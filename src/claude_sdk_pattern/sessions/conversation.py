@@ -296,14 +296,15 @@ class Conversation(SessionAgent):
             self._emit(events.Status(status="idle"))
 
     async def _run_turn(self, turn: _Turn) -> None:
-        self._state = replace(self._state.for_turn(turn.turn_id), status="thinking")
-        self._emit(events.Status(status="thinking"))
+        self._state = self._state.for_turn(turn.turn_id)
         try:
             process = await self._ready_process()
             if turn.interrupt.is_set():
                 self._emit(events.Result(subtype="interrupted", is_error=False))
             else:
                 await process.send(turn.text, message_uuid=turn.turn_id)
+                # Said after the message is on its way, which has waited for one commit already.
+                self._set_status("thinking")
                 await self._result_of(turn, process)
         except AgentStartError as error:
             self._report_no_start(error)
@@ -427,7 +428,8 @@ class Conversation(SessionAgent):
 
     def on_preparing(self) -> None:
         """Say that starting a process will take a moment."""
-        self._emit(events.Status(status="preparing"))
+        if self._state.status != "preparing":
+            self._set_status("preparing")
 
     def on_exit(self, error: AgentCrashedError) -> None:
         """Learn that the process died. Between turns that is nobody's loss: the next message brings it back."""

@@ -35,16 +35,21 @@ class ProcessSlots:
         """How many slots are taken."""
         return len(self._holders)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether a further process has to wait for another to end."""
+        return len(self._holders) >= self._limit
+
     async def acquire(self, holder: SlotHolder) -> None:
         """Take a slot, from the conversation that has been idle longest if need be; wait while all are at work."""
         if holder in self._holders:
             return
-        while len(self._holders) >= self._limit:
+        while self.is_full:
             if idle := self._idle():
                 await min(idle, key=lambda other: other.idle_since).hibernate()
                 continue
             async with self._freed:
-                await self._freed.wait_for(lambda: len(self._holders) < self._limit or bool(self._idle()))
+                await self._freed.wait_for(lambda: not self.is_full or bool(self._idle()))
         self._holders.add(holder)
 
     async def release(self, holder: SlotHolder) -> None:
