@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import claude_agent_sdk
+from tests.support.postgres import running_postgres
 
 from benchmarks import tape
 from benchmarks.servers import RunningPlatform, running_model, running_platform
@@ -33,9 +34,11 @@ def main() -> None:
     """Run the benchmarks from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, to see that it works")
-    parser.add_argument("--postgres-url", help="a PostgreSQL database to measure the tape on as well")
-    arguments = parser.parse_args()
-    figures = asyncio.run(_run(quick=arguments.quick, postgres_url=arguments.postgres_url))
+    quick: bool = parser.parse_args().quick
+    # The same server that the tests start, so that one command measures all.
+    with running_postgres() as postgres:
+        postgres.create_database("benchmark")
+        figures = asyncio.run(_run(quick=quick, postgres_url=postgres.url("benchmark")))
     print(_table(figures))
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.json"
@@ -43,7 +46,7 @@ def main() -> None:
     print(f"\nwritten to {path}")
 
 
-async def _run(*, quick: bool, postgres_url: str | None) -> dict[str, Any]:
+async def _run(*, quick: bool, postgres_url: str) -> dict[str, Any]:
     turns, tokens = (6, 50) if quick else (30, 300)
     with tempfile.TemporaryDirectory(prefix="csp-bench-") as folder:
         root = Path(folder)
@@ -59,8 +62,7 @@ async def _run(*, quick: bool, postgres_url: str | None) -> dict[str, Any]:
                 "viewers": await _viewers(server, tokens),
             }
         figures["tape"] = [await tape.measure(f"sqlite+aiosqlite:///{root / 'tape.db'}", **_tape_size(quick))]
-        if postgres_url:
-            figures["tape"].append(await tape.measure(postgres_url, **_tape_size(quick)))
+        figures["tape"].append(await tape.measure(postgres_url, **_tape_size(quick)))
     return figures
 
 

@@ -45,17 +45,13 @@ class _Clock:
     def __init__(self) -> None:
         self.timing = Timing()
         self._started = time.monotonic_ns()
-        self._pending = ""
 
     def text(self, piece: str) -> None:
         now = time.monotonic_ns()
         if not self.timing.first_token_ms:
             self.timing.first_token_ms = (now - self._started) / 1e6
-        # A stamp may be split over two pieces: it is complete once a space follows.
-        *complete, self._pending = (self._pending + piece).split(" ")
-        for word in complete:
-            if stamp := _STAMP.fullmatch(word):
-                self.timing.token_delays_ms.append((now - int(stamp[1])) / 1e6)
+        # A token is sent in one piece, and joined with others but never cut on its way.
+        self.timing.token_delays_ms += [(now - int(stamp)) / 1e6 for stamp in _STAMP.findall(piece)]
 
     def result(self) -> Timing:
         self.timing.result_ms = (time.monotonic_ns() - self._started) / 1e6

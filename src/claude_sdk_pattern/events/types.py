@@ -92,8 +92,8 @@ class StreamEvent(Event):
 class Text(Event):
     """A complete text block. It replaces every ``stream_event`` with its ``block_id``.
 
-    ``partial`` marks a block that was cut off (stop, crash, timeout) and holds what had arrived. Empty ``content``
-    withdraws a block that the model began and then started over.
+    ``partial`` marks a block that a crash or restart cut off; it holds what had arrived. (What a person stopped is told
+    by the turn's ``result``.) Empty ``content`` withdraws a block that the model began and then started over.
     """
 
     type: Literal["text"] = "text"

@@ -266,7 +266,8 @@ class Conversation(SessionAgent):
         return Accepted(turn_id=turn_id, seq=recorded.seq)
 
     def _name_after(self, text: str) -> None:
-        line = " ".join(text.split())
+        words = "".join(letter for letter in text if letter.isprintable() or letter.isspace())
+        line = " ".join(words.split())
         title = line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1].rstrip() + "…"
         self._session = replace(self._session, title=title)
         self._emit(events.SessionUpdated(title=title))
