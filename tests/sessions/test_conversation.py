@@ -367,6 +367,22 @@ async def test_without_a_pool_a_session_says_that_it_prepares(sqlite_url: str, t
             await chat.until_type(events.Result)
 
 
+async def test_a_session_whose_agent_cannot_start_says_so_and_answers_again_when_it_can(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0) as platform:
+        in_the_way = tmp_path / "data" / "workspaces"
+        in_the_way.write_text("a file where the folder of the workspaces should be")
+        async with await platform.chat() as chat:
+            _, ended = await chat.ask("say exactly: lost")
+            assert (ended.subtype, ended.is_error) == ("error", True)
+            [told] = [item.event for item in chat.seen if item.type == "error"]
+            assert isinstance(told, events.Error)
+            assert (told.code, told.recoverable) == ("agent_start_failed", True)
+            in_the_way.unlink()
+            assert (await chat.ask("say exactly: found"))[0] == "found"
+
+
 async def test_a_pooled_process_that_died_is_replaced_and_not_adopted(platform: Platform) -> None:
     pool = platform.services.manager.pool
     await pool.wait_filled()

@@ -32,7 +32,6 @@ from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, Ses
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
-    AgentStartError,
     EmptyMessageError,
     MessageTooLongError,
     QueueFullError,
@@ -291,7 +290,9 @@ class Conversation(SessionAgent):
     async def _wake(self) -> None:
         try:
             await self._ready_process()
-        except (AgentStartError, AgentCrashedError) as error:
+        except TapeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as for a turn
             self._report_no_start(error)
         else:
             self._emit(events.Status(status="idle"))
@@ -307,11 +308,16 @@ class Conversation(SessionAgent):
                 # Said after the message is on its way, which has waited for one commit already.
                 self._set_status("thinking")
                 await self._result_of(turn, process)
-        except AgentStartError as error:
-            self._report_no_start(error)
-            self._emit(events.Result(subtype="error", is_error=True, error="The agent could not be started."))
         except AgentCrashedError as error:
             await self._recover(turn, error)
+        except TapeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - reasons below
+            # A full disk, a database that is away: whatever keeps an agent from its seat ends this turn and not the
+            # session, which would otherwise never answer again.
+            self._report_no_start(error)
+            if not turn.done.done():
+                self._emit(events.Result(subtype="error", is_error=True, error="The agent could not be started."))
         finally:
             if not turn.done.done():
                 turn.done.set_result(None)
@@ -348,7 +354,7 @@ class Conversation(SessionAgent):
                 self._lose_process(AgentCrashedError("the agent process did not stop"))
 
     def _report_no_start(self, error: Exception) -> None:
-        logger.error("agent_start_failed", session_id=self._session.id, error=str(error))
+        logger.error("agent_start_failed", session_id=self._session.id, exc_info=error)
         text = "The agent could not be started. Your message is saved; try again in a moment."
         self._emit(events.Error(code="agent_start_failed", message=text, recoverable=True))
 
@@ -364,8 +370,10 @@ class Conversation(SessionAgent):
         await self._finish_broken(turn, text)
         try:
             await self._ready_process()
-        except (AgentStartError, AgentCrashedError) as failure:
-            logger.error("agent_not_recovered", session_id=self._session.id, error=str(failure))
+        except TapeError:
+            raise
+        except Exception as failure:
+            logger.exception("agent_not_recovered", session_id=self._session.id, error=str(failure))
             text = "The agent could not be brought back. Send a message to try again, or start a new chat."
             self._emit(events.Error(code="session_not_recovered", message=text, recoverable=True))
         else:
