@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sqlite3
 from pathlib import Path
 
 import orjson
@@ -602,25 +603,27 @@ async def test_settings_in_a_workspace_are_not_obeyed(chat: Chat) -> None:
     assert not (workspace(chat) / "hook-ran").exists()
 
 
-async def test_an_answer_larger_than_the_sdks_buffer_does_not_end_the_session(chat: Chat) -> None:
-    workspace_file = "head -c 3000000 /dev/zero | tr '\\0' 'x' > big.txt"
-    await bash(chat, workspace_file)
-    image = "import base64; open('big.png','wb').write(base64.b64decode('iVBORw0KGgo=') + b'x' * 3000000)"
-    await bash(chat, f'python3 -c "{image}"')
-    await chat.ask("read file big.txt")
-    text, _ = await chat.ask("long answer of 60000 words")
-    assert len(text) > 200_000
-    assert (await chat.ask("say exactly: still here"))[0] == "still here"
+async def test_a_line_larger_than_the_sdks_buffer_does_not_end_the_session(chat: Chat) -> None:
+    """An answer travels in one line of JSON, and the SDK's own limit for a line is 1 MiB."""
+    text, ended = await chat.ask("long answer of 200000 words")
+    assert ended.subtype == "success"
+    assert len(text) > 1024 * 1024
 
 
-async def test_a_reader_that_never_reads_does_not_disable_stop(chat: Chat) -> None:
-    """Ten thousand deltas and a subscriber that takes none of them: stop works, and nothing is lost."""
-    accepted = await chat.say("stream 10000 tokens")
-    await asyncio.sleep(0)
-    await chat.platform.model.wait_for_request(lambda request: b"10000 tokens" in request.raw_body)
-    chat.conversation.interrupt()
+async def test_stop_works_while_the_database_takes_nothing(chat: Chat) -> None:
+    """The reader of the agent never waits for the disk: with the database locked in a flood of tokens, stop arrives."""
+    accepted = await chat.say("stream 20000 tokens at 2000 tokens per second")
+    await chat.until_type(events.StreamEvent)
+    lock = sqlite3.connect(chat.platform.services.database.sqlite_path, isolation_level=None)
+    try:
+        lock.execute("BEGIN IMMEDIATE")
+        chat.conversation.interrupt()
+        # Nobody listens to the model any more, long before it has said everything.
+        await chat.platform.model.wait_until_idle(4)
+    finally:
+        lock.close()
     ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
-    assert ended.subtype in ("interrupted", "success")
+    assert ended.subtype == "interrupted"
 
 
 async def test_ending_a_process_that_hangs_does_not_leak_it(chat: Chat) -> None:

@@ -258,11 +258,9 @@ class AgentProcess:
 
     # --- the owner ----------------------------------------------------------------------------------------------
 
-    async def _call[T](self, command: Callable[[AgentClient], Any]) -> Any:
+    async def _call(self, command: Callable[[AgentClient], Any]) -> Any:
         try:
             return await command(self._require_client())
-        except (ClaudeSDKError, OSError) as error:
-            raise AgentCrashedError(str(error)) from error
         except Exception as error:
             # The SDK reports a refused or unanswered control request as a bare Exception.
             raise AgentCrashedError(str(error)) from error
