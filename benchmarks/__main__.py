@@ -98,7 +98,7 @@ async def _alternating(talkers: dict[str, Talker], count: int) -> dict[str, list
         for name, talker in talkers.items():
             timings[name].append(await talker.turn(_SHORT))
             # The platform's own bookkeeping after a turn must not fall into the other's.
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.5)
     return timings
 
 
