@@ -22,6 +22,12 @@ def _printable(value: str) -> str:
     return value
 
 
+def _without_nul(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("must not contain NUL")
+    return value
+
+
 def _storable[T](value: T) -> T:
     """Refuse what could be read from JSON and not be written again, such as half a surrogate pair."""
     try:
@@ -34,7 +40,12 @@ def _storable[T](value: T) -> T:
 ClientId = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_printable)]
 """A client's own id for a message. It is a key on the tape, which takes no control characters."""
 
-MessageText = Annotated[str, AfterValidator(_storable)]
+MessageText = Annotated[str, AfterValidator(_storable), AfterValidator(_without_nul)]
+
+Attachments = Annotated[
+    tuple[Annotated[str, Field(max_length=36), AfterValidator(_printable)], ...], Field(max_length=100)
+]
+"""Ids of uploaded files, in the order in which the message shows them."""
 
 JsonObject = Annotated[dict[str, Any], AfterValidator(_storable)]
 
@@ -51,12 +62,15 @@ class _Frame(BaseModel):
 
 
 class UserMessageFrame(_Frame):
-    """Send a message. ``client_id`` is the client's own id for it: sent twice, it runs once."""
+    """Send a message. ``client_id`` is the client's own id for it: sent twice, it runs once.
+
+    ``attachments`` are ids of files uploaded to this session before.
+    """
 
     type: Literal["user_message"]
     text: MessageText
     client_id: ClientId
-    attachments: tuple[str, ...] = Field(default=(), max_length=0)
+    attachments: Attachments = ()
 
 
 class InterruptFrame(_Frame):
@@ -122,8 +136,23 @@ class SetPermissionModeCommand(_Frame):
     permission_mode: Literal["default", "acceptEdits", "plan", "dontAsk"]
 
 
+class RewindCommand(_Frame):
+    """Take the conversation back to before the message with the number ``before_seq``; with ``files``, files too."""
+
+    type: Literal["session_command"]
+    command: Literal["rewind"]
+    before_seq: int = Field(ge=1, le=MAX_SEQ)
+    files: bool = False
+
+
 _SessionCommand = Annotated[
-    SyncCommand | ForkCommand | ResumeCommand | ContinueCommand | SetModelCommand | SetPermissionModeCommand,
+    SyncCommand
+    | ForkCommand
+    | ResumeCommand
+    | ContinueCommand
+    | SetModelCommand
+    | SetPermissionModeCommand
+    | RewindCommand,
     Field(discriminator="command"),
 ]
 
@@ -202,7 +231,10 @@ class PongFrame(_Frame):
 
 
 class ErrorFrame(_Frame):
-    """What was wrong with one frame of this client. ``client_id`` names the message it refused, if it was one."""
+    """What was wrong with one frame of this client.
+
+    ``client_id`` names the message it refused, ``command`` the session command, if it was one of them.
+    """
 
     type: Literal["error"] = "error"
     code: str
@@ -210,13 +242,14 @@ class ErrorFrame(_Frame):
     recoverable: bool
     retry_after_ms: int | None = None
     client_id: str | None = None
+    command: str | None = None
 
 
 class CommandResultFrame(_Frame):
-    """A session command that names another session has done so; the client may open it."""
+    """A session command is done. ``session_id`` is the session it made, found or changed; the client may open it."""
 
     type: Literal["session_command_result"] = "session_command_result"
-    command: Literal["fork", "continue"]
+    command: Literal["fork", "continue", "rewind"]
     session_id: str
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from claude_sdk_pattern.api.frames import MAX_SEQ, ClientId, JsonObject, MessageText
+from claude_sdk_pattern.api.frames import MAX_SEQ, Attachments, ClientId, JsonObject, MessageText
 from claude_sdk_pattern.events.types import PermissionDecision, StatusName
 
 # More than white space; and PostgreSQL stores no NUL.
@@ -74,7 +74,7 @@ class SendMessage(_Body):
 
     text: MessageText
     client_id: ClientId | None = None
-    attachments: list[str] = Field(default=[], max_length=0, description="Reserved; must be empty.")
+    attachments: Attachments = Field(default=(), description="Ids of files that were uploaded to this session.")
 
 
 class MessageAccepted(_Body):
@@ -95,6 +95,22 @@ class ForkSession(_Body):
 
     at_seq: int | None = Field(default=None, ge=1, le=MAX_SEQ)
     title: Title | None = None
+
+
+class RewindSession(_Body):
+    """Where to go back to: to before the message with the number ``before_seq``; with ``files``, files too."""
+
+    before_seq: int = Field(ge=1, le=MAX_SEQ)
+    files: bool = False
+
+
+class AttachmentView(_Body):
+    """An uploaded file. Send its id with a message."""
+
+    attachment_id: str
+    name: str
+    size_bytes: int
+    media_type: str
 
 
 class ApprovalDecision(_Body):

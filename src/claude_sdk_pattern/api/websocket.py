@@ -31,6 +31,7 @@ from claude_sdk_pattern.api.frames import (
     PongFrame,
     PresenceFrame,
     ResumeCommand,
+    RewindCommand,
     SetModelCommand,
     SetPermissionModeCommand,
     SyncCommand,
@@ -279,11 +280,15 @@ class _Chat:
     async def _obey(self, frame: ClientFrame) -> None:
         """Carry out one frame; what is wrong with it is told to its sender and ends nothing."""
         client_id = frame.client_id if isinstance(frame, UserMessageFrame) else None
+        command = getattr(frame, "command", None)
         try:
             await self._execute(frame)
         except (SessionError, AccountError, TapeError) as error:
             code, recoverable = _error_code(error)
-            self._post(ErrorFrame(code=code, message=str(error), recoverable=recoverable, client_id=client_id).encode())
+            refusal = ErrorFrame(
+                code=code, message=str(error), recoverable=recoverable, client_id=client_id, command=command
+            )
+            self._post(refusal.encode())
 
     async def _execute(self, frame: ClientFrame) -> None:
         manager, session_id = self._services.manager, self._session.id
@@ -312,7 +317,8 @@ class _Chat:
         | PermissionResponseFrame
         | ResumeCommand
         | SetModelCommand
-        | SetPermissionModeCommand,
+        | SetPermissionModeCommand
+        | RewindCommand,
     ) -> None:
         """Carry out what only those may do who can write in the session, by what the last recheck found."""
         user = self._identity.user
@@ -340,6 +346,9 @@ class _Chat:
                 await conversation.configure(model=frame.model, actor=self._actor)
             case SetPermissionModeCommand():
                 await conversation.configure(permission_mode=frame.permission_mode, actor=self._actor)
+            case RewindCommand():
+                await conversation.rewind(before_seq=frame.before_seq, files=frame.files, actor=self._actor)
+                self._post(CommandResultFrame(command="rewind", session_id=self._session.id).encode())
             case _:
                 assert_never(frame)
 

@@ -83,7 +83,7 @@ class Settings(StorageSettings):
     default_model: str = Field(default="claude-sonnet-4-5", description="Model of a session that names none.")
     max_turns: int = Field(default=20, ge=1, description="Agent steps allowed within one turn.")
     max_budget_usd: float | None = Field(
-        default=None, gt=0, description="Most that one agent process may spend, in USD; unset, no limit."
+        default=None, gt=0, description="Most that one session may spend, in USD; unset, no limit."
     )
     max_sessions: int = Field(default=10, ge=1, description="Most live agent processes at once.")
     session_timeout: int = Field(
@@ -116,6 +116,112 @@ class Settings(StorageSettings):
     model_max_retries: int = Field(default=3, ge=0, description="Retries of a failed model request.")
     shutdown_grace_seconds: float = Field(
         default=30.0, ge=0, description="Seconds that running turns get to finish when the server stops."
+    )
+    hibernate_after_seconds: float = Field(
+        default=300.0,
+        gt=0,
+        description="Seconds of quiet after which a session that nobody watches gives up its agent process.",
+    )
+    max_session_duration_seconds: float = Field(
+        default=14_400.0,
+        gt=0,
+        description="Seconds after which an agent process is ended and the session hibernates; its next message "
+        "starts a fresh one.",
+    )
+    session_warning_seconds: float = Field(
+        default=300.0,
+        ge=0,
+        description="Seconds before that at which the people in the session are warned.",
+    )
+    max_session_rss_mb: int = Field(
+        default=4096,
+        ge=1,
+        description="Memory of an agent process and all its children, in MiB, from which on it is restarted "
+        "between turns; at twice as much, at once.",
+    )
+    query_timeout_seconds: float = Field(
+        default=600.0,
+        gt=0,
+        description="Seconds a turn may take before it is stopped.",
+    )
+    silence_timeout_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="Seconds without a word from an agent process in a turn after which it is asked whether it "
+        "is alive.",
+    )
+    watchdog_interval_seconds: float = Field(
+        default=2.0,
+        gt=0,
+        description="Seconds between two looks at the age and memory of all agent processes.",
+    )
+    max_waiting_sessions: int = Field(
+        default=50,
+        ge=0,
+        description="Sessions that may wait for an agent process while all are at work; further messages are refused.",
+    )
+    max_concurrent_starts: int = Field(
+        default=2,
+        ge=1,
+        description="Agent processes that may be starting at the same time.",
+    )
+    pool_max_age_seconds: float = Field(
+        default=1800.0,
+        gt=0,
+        description="Seconds after which an unused process of the pool is replaced by a fresh one.",
+    )
+    pool_key_seconds: float = Field(
+        default=600.0,
+        ge=0,
+        description="Seconds for which a process is also kept ready for sessions of another kind than the "
+        "default, after one of them was started.",
+    )
+    max_crashes_in_a_row: int = Field(
+        default=3,
+        ge=1,
+        description="Crashes without an answered turn in between after which an agent process is not brought "
+        "back by itself.",
+    )
+    lease_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        description="Seconds after which another server may take over the sessions of one that no longer answers.",
+    )
+    min_free_disk_mb: int = Field(
+        default=200,
+        ge=0,
+        description="Free space in the data folder, in MiB, below which no turn is begun.",
+    )
+    max_attachment_bytes: int = Field(default=20_971_520, ge=1, description="Largest attached file, in bytes.")
+    max_attachments_per_message: int = Field(default=10, ge=0, description="Files that one message may carry.")
+    max_tool_result_bytes: int = Field(
+        default=65_536,
+        ge=1024,
+        description="Longest tool result that is sent to clients unasked, in bytes of JSON; of longer ones they "
+        "get the beginning and may fetch the whole.",
+    )
+    model_first_byte_timeout_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="Seconds the model may take to begin an answer before the request is given up.",
+    )
+    model_max_retry_wait_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        description="Longest wait the model may ask for before a request is retried; a longer one ends the turn "
+        "and says when to try again.",
+    )
+    breaker_failures: int = Field(
+        default=5,
+        ge=1,
+        description="Failed model requests within the window after which requests are refused for a while.",
+    )
+    breaker_window_seconds: float = Field(default=60.0, gt=0, description="That window, in seconds.")
+    breaker_open_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        description="Seconds for which requests are refused before one is let through to see whether the model "
+        "answers again.",
     )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
 

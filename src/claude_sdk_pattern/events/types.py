@@ -65,13 +65,18 @@ StatusName = Literal[
 
 
 class Status(Event):
-    """What the session is doing now. The three optional fields belong to ``retrying``."""
+    """What the session is doing now.
+
+    ``attempt``, ``max_attempts`` and ``delay_ms`` belong to ``retrying``. ``queue_position`` belongs to ``preparing``:
+    all agent processes are at work, and this many sessions, itself included, are served before the one after it.
+    """
 
     type: Literal["status"] = "status"
     status: StatusName
     attempt: int | None = None
     max_attempts: int | None = None
     delay_ms: int | None = None
+    queue_position: int | None = None
 
 
 BlockKind = Literal["text", "thinking", "tool_input"]
@@ -125,7 +130,11 @@ class ToolUse(Event):
 
 
 class ToolResult(Event):
-    """What a tool answered. ``content`` is text, or a list of content blocks as the Messages API has them."""
+    """What a tool answered. ``content`` is text, or a list of content blocks as the Messages API has them.
+
+    A long result is whole on the tape; ``truncated`` marks its shortened form on the way to clients, who fetch the
+    whole with ``GET .../messages/{seq}``.
+    """
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
@@ -239,6 +248,26 @@ class SessionUpdated(Event):
     permission_mode: str | None = None
 
 
+class Notice(Event):
+    """The platform did or is about to do something with the session that is no failure. Codes as for ``error``."""
+
+    type: Literal["notice"] = "notice"
+    code: str
+    message: str
+
+
+class Rewound(Event):
+    """The conversation was taken back: events from ``before_seq`` up to this one no longer stand.
+
+    They stay on the tape; the agent has forgotten them. ``files_restored`` says whether the files the agent had written
+    since were put back as well.
+    """
+
+    type: Literal["rewound"] = "rewound"
+    before_seq: int
+    files_restored: bool = False
+
+
 class SdkMessage(Event):
     """A message of the SDK that this version has no event for, kept as it came so that nothing is lost."""
 
@@ -264,6 +293,8 @@ type AnyEvent = Annotated[
     | Result
     | Error
     | SessionUpdated
+    | Notice
+    | Rewound
     | SdkMessage,
     Field(discriminator="type"),
 ]

@@ -198,6 +198,10 @@ class Conversation(SessionAgent):
                 await apply_settings(self._seat.process, self._session)
         await self._services.log.append(self._session.id, events.SessionUpdated(**changed), actor=actor)
 
+    async def rewind(self, *, before_seq: int, files: bool, actor: str) -> None:
+        """Take the conversation back to before a message. Not built yet."""
+        raise NotImplementedError
+
     async def wake(self) -> None:
         """Bring the process of a sleeping session back now, so that its next message is answered at once."""
         if self._closing:

@@ -537,7 +537,7 @@ export interface components {
         SendMessage: {
             /**
              * Attachments
-             * @description Reserved; must be empty.
+             * @description Ids of files that were uploaded to this session.
              * @default []
              */
             attachments: string[];
