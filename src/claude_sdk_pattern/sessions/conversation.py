@@ -27,6 +27,8 @@ from claude_sdk_pattern.events.errors import DuplicateClientId, TapeError
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import AGENT, SYSTEM
 from claude_sdk_pattern.events.types import Event
+from claude_sdk_pattern.model_gateway.proxy import ModelGateway
+from claude_sdk_pattern.model_gateway.usage import UsageRecord
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, SessionAgent, apply_settings
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
@@ -37,6 +39,7 @@ from claude_sdk_pattern.sessions.errors import (
     QueueFullError,
     ShuttingDownError,
 )
+from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, unavailable
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
@@ -57,6 +60,7 @@ class ConversationServices:
     settings: Settings
     log: EventLog
     repository: SessionRepository
+    model: ModelGateway
     source: ProcessSource
 
 
@@ -101,6 +105,9 @@ class Conversation(SessionAgent):
         self._turn: _Turn | None = None
         self._seat = AgentSeat(self, services.source)
         self._state = TranslationState()
+        self._meter = services.model.meter(session.id, spent_usd=session.cost_usd)
+        self._meter.on_usage = self._on_usage
+        self._billed_usd = self._meter.spent_usd
         self._approvals = Approvals(self._emit, timeout_seconds=services.settings.approval_timeout_seconds)
         self._background: set[asyncio.Task[None]] = set()
         self._idle_since = asyncio.get_running_loop().time()
@@ -303,6 +310,8 @@ class Conversation(SessionAgent):
 
     async def _run_turn(self, turn: _Turn) -> None:
         self._state = self._state.for_turn(turn.turn_id)
+        if self._is_refused(turn):
+            return
         try:
             process = await self._ready_process()
             if turn.interrupt.is_set():
@@ -327,6 +336,23 @@ class Conversation(SessionAgent):
                 turn.done.set_result(None)
         self._emit(events.Status(status="idle"))
         self._in_background(self._services.log.compact(self._session.id, turn.turn_id))
+
+    def _is_refused(self, turn: _Turn) -> bool:
+        """End the turn at once if the model is not to be asked; the message stays and can be sent again."""
+        retry_after = self._services.model.retry_after_seconds
+        if not self._meter.is_spent and retry_after is None:
+            return False
+        try:
+            if self._meter.is_spent:
+                self._emit(events.Result(subtype="error_max_budget", is_error=True, error=BUDGET_SPENT))
+            else:
+                error = unavailable(retry_after or 0.0)
+                self._emit(error)
+                self._emit(events.Result(subtype="error", is_error=True, error=error.message))
+            self._emit(events.Status(status="idle" if self.has_process else "hibernated"))
+        finally:
+            turn.done.set_result(None)
+        return True
 
     async def _result_of(self, turn: _Turn, process: AgentProcess) -> None:
         """Wait for the turn's result; an interrupt that is not obeyed in time ends the process.
@@ -390,7 +416,7 @@ class Conversation(SessionAgent):
         recorded = await log.read(self._session.id, after=turn.seq)
         for event in closing_events(item.event for item in recorded if item.turn_id == turn.turn_id):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
-        result = events.Result(subtype="interrupted", is_error=False, error=reason)
+        result = events.Result(subtype="interrupted", is_error=False, cost_usd=self._bill(), error=reason)
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
 
     # --- the process --------------------------------------------------------------------------------------------
@@ -401,11 +427,8 @@ class Conversation(SessionAgent):
         Raises:
             AgentStartError, AgentCrashedError: there is none to be had.
         """
-        before, had = self._session, self._seat.process
+        before = self._session
         process, self._session = await self._seat.fill(before)
-        if process is not had:
-            # Every process counts its cost from zero.
-            self._state = replace(self._state, cost_so_far_usd=0.0)
         if self._session != before:
             ids = {
                 "agent_session_id": self._session.agent_session_id,
@@ -428,7 +451,9 @@ class Conversation(SessionAgent):
             # The CLI can begin turns of its own; what it says then belongs to a turn no message opened.
             self._state = self._state.for_turn(str(uuid4()))
         try:
-            self._state, found = translate(self._state, message, now_ms=time.monotonic_ns() // 1_000_000)
+            report = self._model_report() if isinstance(message, ResultMessage) else None
+            now_ms = time.monotonic_ns() // 1_000_000
+            self._state, found = translate(self._state, message, now_ms=now_ms, report=report)
             for event in found:
                 self._emit(event, actor=AGENT)
         except TapeError:
@@ -437,7 +462,7 @@ class Conversation(SessionAgent):
                 self._seat.process.kill()
             return
         if isinstance(message, ResultMessage):
-            self._on_result(message, [event for event in found if isinstance(event, events.Result | events.Context)])
+            self._on_result(message, found)
 
     def on_preparing(self) -> None:
         """Say that starting a process will take a moment."""
@@ -452,13 +477,10 @@ class Conversation(SessionAgent):
 
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}
-        cost = 0.0
         for event in found:
             if isinstance(event, events.Context):
                 values["context_percent"] = event.percent
-            elif isinstance(event, events.Result):
-                cost = event.cost_usd
-        self._in_background(self._services.repository.record_turn(self._session.id, cost_usd=cost, **values))
+        self._in_background(self._services.repository.record_turn(self._session.id, **values))
         turn = self._turn
         self._state = replace(self._state, turn_id="")
         answered = message.user_message_uuids or [message.user_message_uuid]
@@ -474,6 +496,22 @@ class Conversation(SessionAgent):
         result = await self._approvals.ask(tool, tool_input, context)
         self._set_status("executing_tool")
         return result
+
+    # --- what the model costs ------------------------------------------------------------------------------------
+
+    def _on_usage(self, record: UsageRecord) -> None:
+        """Keep what an answer cost at once: a turn that breaks off has to be paid as well."""
+        if record.cost_usd:
+            self._in_background(self._services.repository.add_cost(self._session.id, record.cost_usd))
+
+    def _bill(self) -> float:
+        """Return what was spent since the last result, in USD."""
+        before, self._billed_usd = self._billed_usd, self._meter.spent_usd
+        return self._meter.spent_usd - before
+
+    def _model_report(self) -> ModelReport:
+        process = self._seat.process
+        return ModelReport(trouble=None if process is None else process.model_trouble, cost_usd=self._bill())
 
     # --- small things -------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
+from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
 from claude_sdk_pattern.sessions.errors import NothingToForkError, ShuttingDownError
@@ -48,6 +49,7 @@ class SessionManager:
         hub: EventHub,
         factory: ProcessFactory,
         workspaces: Workspaces,
+        model: ModelGateway,
     ) -> None:
         self.repository = SessionRepository(database)
         self.pool = WarmPool(factory, settings)
@@ -60,6 +62,7 @@ class SessionManager:
             settings=settings,
             log=log,
             repository=self.repository,
+            model=model,
             source=ProcessSource(factory=factory, pool=self.pool, slots=ProcessSlots(settings.max_sessions)),
         )
         self._conversations: dict[str, Conversation] = {}
