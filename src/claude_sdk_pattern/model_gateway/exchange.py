@@ -7,8 +7,10 @@ it also asks again, or with an error event, after which it does not (seen with t
 """
 
 import asyncio
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
@@ -317,16 +319,13 @@ def _status_failure(status: int, headers: Mapping[str, str], body: bytes) -> _Fa
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return how long the API asks to wait: a number of seconds, or a date, which Claude Code understands as well."""
-    given = headers.get("retry-after")
-    if given is None:
-        return None
+    """Return how long the API asks to wait: a number of seconds, or the date when it is over."""
+    given = headers.get("retry-after", "")
     try:
-        return max(0.0, float(given))
+        seconds = float(given)
     except ValueError:
-        pass
-    try:
-        now = parsedate_to_datetime(headers["date"]) if "date" in headers else None
-        return None if now is None else max(0.0, (parsedate_to_datetime(given) - now).total_seconds())
-    except (TypeError, ValueError):
-        return None
+        try:
+            seconds = (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds()
+        except (TypeError, ValueError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
