@@ -171,12 +171,16 @@ class Exchange:
     async def _pass_stream(self, got: aiohttp.ClientResponse, limit: asyncio.Timeout) -> None:
         stream, idle = self._stream, self._timeouts.idle_seconds
         held, progress, last_event_at = b"", 0, self._loop.time()
+        # Moving the time limit costs more than looking at the bytes, so it is not moved with every piece.
+        slack, move_at = idle / 20, 0.0
         async for chunk in got.content.iter_any():
             good = stream.feed(chunk)
             now = self._last_byte_at = self._loop.time()
             if stream.progress != progress:
                 progress, last_event_at = stream.progress, now
-            limit.reschedule(min(now + idle, last_event_at + PINGS_ONLY_FACTOR * idle))
+            if now >= move_at:
+                move_at = now + slack
+                limit.reschedule(slack + min(now + idle, last_event_at + PINGS_ONLY_FACTOR * idle))
             if stream.is_complete:
                 # Before the last event goes on: with it the turn may end, and its price has to be known then.
                 self._settle(is_complete=True)
