@@ -153,14 +153,14 @@ class Watchdog:
                 minutes = max(1, round((self._limits.max_age - vitals.age) / 60))
                 conversation.notify(
                     code="session_duration_warning",
-                    message=f"This session's agent will be put to sleep in {minutes} min. Nothing is lost: your next message "
-                    "wakes it.",
+                    message=f"The agent of this session will be put to sleep in {minutes} min. Nothing is lost: your next "
+                    "message wakes it.",
                 )
             case Action.END_OF_AGE:
                 conversation.notify(
                     code="session_duration_reached",
-                    message="This session's agent has run for as long as it may and was put to sleep. Your next message "
-                    "wakes it.",
+                    message="The agent of this session has run for as long as it may and was put to sleep. Your next "
+                    "message wakes it.",
                 )
                 await conversation.hibernate()
             case Action.RESTART:
