@@ -153,8 +153,8 @@ class Watchdog:
                 minutes = max(1, round((self._limits.max_age - vitals.age) / 60))
                 conversation.notify(
                     code="session_duration_warning",
-                    message=f"The agent of this session will be put to sleep in {minutes} min. Nothing is lost: your next "
-                    "message wakes it.",
+                    message=f"The agent of this session will be put to sleep in {minutes} min. Nothing is lost: your "
+                    "next message wakes it.",
                 )
             case Action.END_OF_AGE:
                 conversation.notify(
