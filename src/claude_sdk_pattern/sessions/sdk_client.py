@@ -2,7 +2,8 @@
 
 Three things this platform needs are not public in ``claude-agent-sdk`` 0.2: messages the SDK has no class for, which
 its parser drops or answers with an exception that ends the stream; the process id of the CLI, without which a process
-that no longer answers cannot be ended; and the pipes of a CLI that has ended, some of which stay open. Everything else goes through :class:`ClaudeSDKClient` as it is.
+that no longer answers cannot be ended; and the pipes of a CLI that has ended, some of which stay open. Everything else
+goes through :class:`ClaudeSDKClient` as it is.
 """
 
 from collections.abc import AsyncGenerator
