@@ -14,6 +14,7 @@ from claude_sdk_pattern.config.logging import configure_logging
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation
 from claude_sdk_pattern.main import create_app
+from claude_sdk_pattern.model_gateway.prices import load_prices
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.schema import migrate, require_current_schema
 
@@ -36,7 +37,9 @@ async def check(settings: Settings) -> None:
     Raises:
         SchemaMismatch: the database has to be migrated first.
         IsolationUnavailableError: the isolation that was asked for cannot be had.
+        PriceTableError: the file of prices is not there or is none.
     """
+    load_prices(settings.model_prices_file)
     async with Database(settings.database_url) as database:
         await require_current_schema(database)
     if settings.isolation is not None:
