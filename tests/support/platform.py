@@ -125,7 +125,8 @@ async def running_platform(
 ) -> AsyncGenerator[Platform]:
     """Run the platform, not in demo mode: a real key in the gateway, the scripted model as its upstream.
 
-    ``scenarios`` is the path of a file of further ones. Run again on the same database, it finds the same user and sessions.
+    ``scenarios`` is the path of a file of further ones. Run again on the same database, it finds the same user and
+    sessions.
     """
     async with running_scripted_model(scenarios=load_scenarios([scenarios] if scenarios else [])) as model:
         values: dict[str, Any] = {
