@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from claude_sdk_pattern import __version__
 from claude_sdk_pattern.api import auth, event_stream, health, problems, sessions, websocket
 from claude_sdk_pattern.api.correlation import CorrelationMiddleware
+from claude_sdk_pattern.api.draining import RefuseWhileDraining
 from claude_sdk_pattern.api.response_headers import ResponseHeadersMiddleware
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.runtime import running_services
@@ -43,6 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
     )
     problems.install(app)
+    app.add_middleware(RefuseWhileDraining)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=settings.allowed_origins,

@@ -119,8 +119,12 @@ class AgentProcess:
             AgentStartError: it did not start, or not in time. Nothing of it is left running.
         """
         self._owner = asyncio.create_task(self._own(options), name=f"agent-{self.process_id}")
-        # A shielded copy: running out of time here must not cancel what the owner is about to set.
-        done, _ = await asyncio.wait({self._connected}, timeout=timeout_seconds)
+        try:
+            # `wait` and not `wait_for`: running out of time here must not cancel what the owner is about to set.
+            done, _ = await asyncio.wait({self._connected}, timeout=timeout_seconds)
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
         if not done:
             await self.stop()
             raise AgentStartError(f"the agent process did not connect within {timeout_seconds:g} s")

@@ -217,20 +217,23 @@ class Conversation(SessionAgent):
         self._emit(events.Status(status="hibernated"))
 
     def announce_shutdown(self) -> None:
-        """Tell whoever watches that the server is about to stop."""
+        """Take no more messages, begin no more turns, and tell whoever waits for one that the server stops."""
         self._closing = True
         if self.is_busy:
             self._emit(events.Status(status="server_shutting_down"))
+        # Wakes the task if it waits for work: it has none to expect any more.
+        self._queue.put_nowait(None)
 
-    async def wait_idle(self) -> None:
-        """Wait until the running turn has ended."""
-        turn = self._turn
-        if turn is not None:
-            await asyncio.wait({turn.done})
+    async def wait_rested(self) -> None:
+        """Wait until the running turn has ended; only after :meth:`announce_shutdown`."""
+        await asyncio.wait({self._task})
 
     async def aclose(self) -> None:
         """End the process and everything that runs. Turns that are open get their ``interrupted`` result."""
         self._closing = True
+        # A message whose commit is under way is accepted, and owed a result like the others.
+        if accepting := [item for item in self._accepted.values() if isinstance(item, asyncio.Future)]:
+            await asyncio.wait(accepting)
         self._approvals.deny_all("The server is stopping.")
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
@@ -282,6 +285,9 @@ class Conversation(SessionAgent):
         while True:
             turn = await self._queue.get()
             self._turn = turn
+            if self._closing:
+                # A turn that is begun now would only be cut off; `aclose` gives it its result.
+                return
             try:
                 await (self._wake() if turn is None else self._run_turn(turn))
             except TapeError:
@@ -372,6 +378,8 @@ class Conversation(SessionAgent):
         text = "The agent process stopped. Your conversation is saved."
         self._emit(events.Error(code="subprocess_crash", message=text, recoverable=True))
         await self._finish_broken(turn, text)
+        if self._closing:
+            return
         try:
             await self._ready_process()
         except TapeError:
@@ -384,11 +392,13 @@ class Conversation(SessionAgent):
             self._emit(events.Status(status="recovered"))
 
     async def _finish_broken(self, turn: _Turn, reason: str | None) -> None:
-        """Append what a broken turn lacks and its ``interrupted`` result."""
+        """Append what a broken turn lacks and its ``interrupted`` result, unless it has one by now."""
         log = self._services.log
         await log.flush()
-        recorded = await log.read(self._session.id, after=turn.seq)
-        for event in closing_events(item.event for item in recorded if item.turn_id == turn.turn_id):
+        recorded = [item for item in await log.read(self._session.id, after=turn.seq) if item.turn_id == turn.turn_id]
+        if any(item.type == "result" for item in recorded):
+            return
+        for event in closing_events(item.event for item in recorded):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
         result = events.Result(subtype="interrupted", is_error=False, error=reason)
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)

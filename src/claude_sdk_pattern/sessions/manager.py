@@ -1,7 +1,6 @@
 """SessionManager: the sessions of this server, those that are awake and those that only exist."""
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +15,7 @@ from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
+from claude_sdk_pattern.sessions.drain import Drain, close_all
 from claude_sdk_pattern.sessions.errors import NothingToForkError, ShuttingDownError
 from claude_sdk_pattern.sessions.pool import WarmPool
 from claude_sdk_pattern.sessions.process_factory import TRANSCRIPT_PROJECT, ProcessFactory
@@ -65,7 +65,7 @@ class SessionManager:
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}
         self._janitor: asyncio.Task[None] | None = None
-        self._closing = False
+        self._drain = Drain(settings.shutdown_grace_seconds)
 
     async def __aenter__(self) -> Self:
         await self._workspaces.sweep_private()
@@ -77,18 +77,42 @@ class SessionManager:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._drain()
-        if self._janitor is not None:
-            self._janitor.cancel()
-            await asyncio.gather(self._janitor, return_exceptions=True)
-        await asyncio.gather(*(conversation.aclose() for conversation in self._conversations.values()))
-        self._conversations.clear()
+        await self.drain()
         await self.pool.__aexit__(exc_type, exc, traceback)
+
+    # --- the end ------------------------------------------------------------------------------------------------
 
     @property
     def is_closing(self) -> bool:
         """Whether the server is stopping."""
-        return self._closing
+        return self._drain.is_begun
+
+    def is_busy(self, session_id: str) -> bool:
+        """Whether a turn of this session runs or waits."""
+        conversation = self._conversations.get(session_id)
+        return conversation is not None and conversation.is_busy
+
+    def begin_draining(self) -> None:
+        """Accept no more messages and begin no more turns; sessions with a turn say so on their tape."""
+        self._drain.begin(self._conversations.values())
+
+    def hurry(self) -> None:
+        """Interrupt what still runs instead of waiting for it."""
+        self._drain.hurry()
+
+    async def drain(self) -> None:
+        """Wait for running turns as long as the grace period allows, then end all sessions and their processes.
+
+        Afterwards every accepted message has its result.
+        """
+        self.begin_draining()
+        conversations = list(self._conversations.values())
+        await self._drain.wait_rested(conversations)
+        if self._janitor is not None:
+            self._janitor.cancel()
+            await asyncio.gather(self._janitor, return_exceptions=True)
+        await close_all(conversations)
+        self._conversations.clear()
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -106,7 +130,7 @@ class SessionManager:
         Raises:
             ShuttingDownError: the server is stopping.
         """
-        if self._closing:
+        if self.is_closing:
             raise ShuttingDownError
         return await self.repository.create(
             owner_id=owner_id,
@@ -196,7 +220,7 @@ class SessionManager:
         conversation = self._conversations.get(session_id)
         if conversation is not None:
             return conversation
-        if self._closing:
+        if self.is_closing:
             raise ShuttingDownError
         opening = self._opening.get(session_id)
         if opening is None:
@@ -214,6 +238,8 @@ class SessionManager:
     async def _open(self, session_id: str) -> Conversation:
         session = await self.repository.get(session_id)
         accepted = await self._log.client_ids(session_id)
+        if self.is_closing:
+            raise ShuttingDownError
         conversation = Conversation(session, accepted, self._services)
         self._conversations[session_id] = conversation
         return conversation
@@ -268,24 +294,6 @@ class SessionManager:
                     # Nobody watches and nothing runs: what is left of it is on the tape.
                     del self._conversations[session_id]
                     await conversation.aclose()
-
-    async def _drain(self) -> None:
-        """Let running turns end: half the grace period by themselves, then by interrupt."""
-        self._closing = True
-        conversations = list(self._conversations.values())
-        for conversation in conversations:
-            conversation.announce_shutdown()
-        grace = self._settings.shutdown_grace_seconds
-        waiting = asyncio.gather(*(conversation.wait_idle() for conversation in conversations))
-        try:
-            async with asyncio.timeout(grace / 2):
-                await asyncio.shield(waiting)
-        except TimeoutError:
-            for conversation in conversations:
-                conversation.interrupt()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace / 2):
-                    await waiting
 
 
 class _ForkPoint:
