@@ -28,6 +28,7 @@ from claude_sdk_pattern.sessions.process_factory import ProcessFactory
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.schema import require_current_schema
+from claude_sdk_pattern.telemetry.metrics import Metrics
 
 logger = structlog.get_logger(__name__)
 
@@ -41,6 +42,7 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
     async with contextlib.AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(settings.database_url))
         await require_current_schema(database)
+        metrics = Metrics()
         hub = EventHub(TapeReader(database))
         log = await stack.enter_async_context(EventLog(database, hub))
         gateway_url, tokens = await _start_gateway(settings, stack)
@@ -54,9 +56,19 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
         )
         manager = await stack.enter_async_context(
             SessionManager(
-                settings=settings, database=database, log=log, hub=hub, factory=factory, workspaces=workspaces
+                settings=settings,
+                database=database,
+                log=log,
+                hub=hub,
+                factory=factory,
+                workspaces=workspaces,
+                metrics=metrics,
             )
         )
+        presence = Presence()
+        metrics.watch_active_sessions(lambda: manager.process_count)
+        metrics.watch_pool(lambda: manager.pool.size)
+        metrics.watch_websockets(lambda: presence.connections)
         yield Services(
             settings=settings,
             database=database,
@@ -64,8 +76,9 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
             manager=manager,
             log=log,
             hub=hub,
-            presence=Presence(),
+            presence=presence,
             health=_health(settings, database, manager),
+            metrics=metrics,
         )
 
 

@@ -40,6 +40,8 @@ from claude_sdk_pattern.sessions.errors import (
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
+from claude_sdk_pattern.sessions.turn_meter import TurnMeter
+from claude_sdk_pattern.telemetry.metrics import Metrics
 
 logger = structlog.get_logger(__name__)
 
@@ -58,6 +60,7 @@ class ConversationServices:
     log: EventLog
     repository: SessionRepository
     source: ProcessSource
+    metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,7 @@ class Conversation(SessionAgent):
         self._turn: _Turn | None = None
         self._seat = AgentSeat(self, services.source)
         self._state = TranslationState()
+        self._meter = TurnMeter(services.metrics)
         self._approvals = Approvals(self._emit, timeout_seconds=services.settings.approval_timeout_seconds)
         self._background: set[asyncio.Task[None]] = set()
         self._idle_since = asyncio.get_running_loop().time()
@@ -309,6 +313,7 @@ class Conversation(SessionAgent):
 
     async def _run_turn(self, turn: _Turn) -> None:
         self._state = self._state.for_turn(turn.turn_id)
+        self._meter.begin()
         try:
             process = await self._ready_process()
             if turn.interrupt.is_set():
@@ -401,6 +406,7 @@ class Conversation(SessionAgent):
         for event in closing_events(item.event for item in recorded):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
         result = events.Result(subtype="interrupted", is_error=False, error=reason)
+        self._meter.observe(result)
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
 
     # --- the process --------------------------------------------------------------------------------------------
@@ -494,6 +500,7 @@ class Conversation(SessionAgent):
     def _emit(self, event: Event, *, actor: str = SYSTEM) -> None:
         turn_id = self._state.turn_id or (self._turn.turn_id if self._turn is not None else None)
         self._services.log.append_nowait(self._session.id, event, turn_id=turn_id, actor=actor)
+        self._meter.observe(event)
 
     def _in_background(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run bookkeeping that no one waits for now; :meth:`aclose` waits for all of it."""

@@ -25,6 +25,7 @@ from claude_sdk_pattern.sessions.slots import ProcessSlots
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.telemetry.metrics import Metrics
 
 logger = structlog.get_logger(__name__)
 
@@ -48,6 +49,7 @@ class SessionManager:
         hub: EventHub,
         factory: ProcessFactory,
         workspaces: Workspaces,
+        metrics: Metrics,
     ) -> None:
         self.repository = SessionRepository(database)
         self.pool = WarmPool(factory, settings)
@@ -60,7 +62,10 @@ class SessionManager:
             settings=settings,
             log=log,
             repository=self.repository,
-            source=ProcessSource(factory=factory, pool=self.pool, slots=ProcessSlots(settings.max_sessions)),
+            source=ProcessSource(
+                factory=factory, pool=self.pool, slots=ProcessSlots(settings.max_sessions), metrics=metrics
+            ),
+            metrics=metrics,
         )
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}
@@ -86,6 +91,11 @@ class SessionManager:
     def is_closing(self) -> bool:
         """Whether the server is stopping."""
         return self._drain.is_begun
+
+    @property
+    def process_count(self) -> int:
+        """How many sessions hold an agent process."""
+        return sum(conversation.has_process for conversation in self._conversations.values())
 
     def is_busy(self, session_id: str) -> bool:
         """Whether a turn of this session runs or waits."""
