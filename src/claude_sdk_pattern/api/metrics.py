@@ -2,10 +2,11 @@
 
 from fastapi import APIRouter, Response
 
+from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES
 from claude_sdk_pattern.api.services import ServicesDependency
 from claude_sdk_pattern.telemetry.metrics import CONTENT_TYPE
 
-router = APIRouter(tags=["metrics"])
+router = APIRouter(tags=["metrics"], responses=PROBLEM_RESPONSES)
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 
 from claude_sdk_pattern.sessions.conversation import Conversation
+from claude_sdk_pattern.sessions.turns import StopReason
 
 logger = structlog.get_logger(__name__)
 
@@ -57,7 +58,7 @@ class Drain:
             if rested.done():
                 return
             for conversation in conversations:
-                conversation.interrupt()
+                conversation.stop_turn(StopReason.SHUTDOWN)
             if not hurried.done():
                 await _wait_until(end, rested, hurried)
             if hurried.done():

@@ -4,7 +4,14 @@ import time
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.types import Event
-from claude_sdk_pattern.telemetry.metrics import Metrics
+from claude_sdk_pattern.telemetry.metrics import Metrics, WatchdogAction
+
+# The errors that tell of a limit of a turn or a session. Those of a process alone are counted by the watchdog.
+_ACTIONS: dict[str, WatchdogAction] = {
+    "query_timeout": "timeout",
+    "agent_silent": "silence",
+    "crash_loop": "crash_loop",
+}
 
 
 class TurnMeter:
@@ -29,6 +36,8 @@ class TurnMeter:
                 # Without its call it belongs to a turn that was cut off before, and whose calls nobody counts.
                 if (tool := self._tools.pop(event.tool_use_id, None)) is not None:
                     self._metrics.count_tool(tool, is_error=event.is_error)
+            case events.Error() if (action := _ACTIONS.get(event.code)) is not None:
+                self._metrics.count_watchdog_action(action)
             case events.Result():
                 # A message that was never begun took no time; a turn of the CLI's own has no beginning.
                 seconds = 0.0 if self._begun is None else time.monotonic() - self._begun

@@ -317,6 +317,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session_id}/rewind": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rewind Session
+         * @description Take the conversation back to before a message. Turns from there on are stopped; the agent forgets them.
+         */
+        post: operations["rewind_session_api_v1_sessions__session_id__rewind_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -543,6 +563,19 @@ export interface components {
         RefreshBody: {
             /** Refresh Token */
             refresh_token?: string | null;
+        };
+        /**
+         * RewindSession
+         * @description Where to go back to: to before the message with the number ``before_seq``; with ``files``, files too.
+         */
+        RewindSession: {
+            /** Before Seq */
+            before_seq: number;
+            /**
+             * Files
+             * @default false
+             */
+            files: boolean;
         };
         /**
          * Role
@@ -1284,6 +1317,39 @@ export interface operations {
             };
         };
     };
+    rewind_session_api_v1_sessions__session_id__rewind_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewindSession"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
     metrics_metrics_get: {
         parameters: {
             query?: never;
@@ -1300,6 +1366,15 @@ export interface operations {
                 };
                 content: {
                     "text/plain": unknown;
+                };
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
                 };
             };
         };
