@@ -266,20 +266,23 @@ async def test_open_event_streams_and_quiet_sockets_do_not_hold_it(sqlite_start:
             assert "server_shutting_down" not in [frame.get("status") for frame in await whole_tape(again, session_id)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("number", "isolation"),
+    [(signal.SIGTERM, "bubblewrap"), (signal.SIGINT, "bubblewrap"), (signal.SIGTERM, "process")],
+)
 async def test_a_second_signal_ends_even_an_agent_that_does_not_obey(
-    sqlite_start: Start, number: signal.Signals
+    sqlite_start: Start, number: signal.Signals, isolation: str
 ) -> None:
     # Half of the grace period is longer than this test has patience.
-    async with sqlite_start(shutdown_grace_seconds="300") as server, server.client() as client:
+    settings = {"shutdown_grace_seconds": "300", "prewarm_pool_size": "0", "isolation": isolation}
+    async with sqlite_start(**settings) as server, server.client() as client:
         async with server.chat(client) as chat, server.chat(client) as stubborn:
             sessions = [str((await one.until("hello"))["session_id"]) for one in (chat, stubborn)]
             await say(chat, ENDLESS, "endless")
             await chat.until("stream_event")
-            await say(stubborn, ENDLESS, "endless")
-            await stubborn.until("stream_event")
+            await say(stubborn, f"run bash: sleep {SLEEP_SECONDS}; touch done", "endless")
+            await eventually(sleep_runs)
             for process in agents_of(server):
-                # Which of them serves whom is not to be seen from here; both may be deaf.
                 process.suspend()
             tell(server)
             await chat.until("status", status="server_shutting_down")
@@ -288,6 +291,7 @@ async def test_a_second_signal_ends_even_an_agent_that_does_not_obey(
             assert await until_closed(chat) == RESTARTING
             assert await until_closed(stubborn) == RESTARTING
         await ended_well(server)
+        assert not await sleep_runs()
         await server.start()
         async with server.client() as again:
             for session_id in sessions:
