@@ -348,3 +348,24 @@ async def test_told_to_stop_while_it_starts(sqlite_start: Start, sqlite_url: str
             writer.execute("ROLLBACK")
         tape = await goes_on(server, session_id, 0, "heron")
         assert results(tape) == {"before": ["success"], "endless": ["interrupted"], "afterwards": ["success"]}
+
+
+async def test_a_database_that_does_not_answer_does_not_hold_it_for_ever(sqlite_start: Start, sqlite_url: str) -> None:
+    async with sqlite_start() as server, server.client() as client:
+        async with server.chat(client) as chat:
+            session_id = (await chat.until("hello"))["session_id"]
+            await say(chat, ENDLESS, "endless")
+            await chat.until("stream_event")
+            writer = sqlite3.connect(sqlite_url.removeprefix("sqlite+aiosqlite:///"), isolation_level=None)
+            with contextlib.closing(writer):
+                writer.execute("BEGIN IMMEDIATE")
+                tell(server)
+                assert server.process is not None
+                async with asyncio.timeout(2 * PATIENCE_SECONDS):
+                    # Not all was well: what could not be written is missing until the next start.
+                    assert await server.process.wait() == 1
+                _, alive = await asyncio.to_thread(psutil.wait_procs, agents_of(server), timeout=5)
+                assert [process.cmdline() for process in alive] == []
+        await server.start()
+        async with server.client() as again:
+            assert results(await whole_tape(again, session_id)) == {"endless": ["interrupted"]}
