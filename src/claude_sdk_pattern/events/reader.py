@@ -1,6 +1,6 @@
 """The read side of the tape: queries that change nothing. The hub and the log both stand on it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
@@ -42,6 +42,13 @@ class TapeReader:
             query = query.where(EventRow.seq <= until)
         query = query.order_by(EventRow.seq).limit(limit)
         return [_recorded(row) for row in await self._all(query)]
+
+    async def latest(self, session_id: str, types: Collection[str], *, before: int, limit: int) -> list[RecordedEvent]:
+        """Return the last ``limit`` events of these types with ``seq < before``, newest first."""
+        query = select(*_COLUMNS).where(
+            EventRow.session_id == session_id, EventRow.type.in_(types), EventRow.seq < before
+        )
+        return [_recorded(row) for row in await self._all(query.order_by(EventRow.seq.desc()).limit(limit))]
 
     async def last_seq(self, session_id: str) -> int:
         """Return the number of the last event, 0 for an empty tape or an unknown session."""

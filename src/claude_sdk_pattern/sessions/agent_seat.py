@@ -7,6 +7,7 @@ import orjson
 from claude_agent_sdk import PermissionMode
 
 from claude_sdk_pattern.sessions.agent_process import AgentListener, AgentProcess
+from claude_sdk_pattern.sessions.memory import LastAnswer
 from claude_sdk_pattern.sessions.options import AgentProfile
 from claude_sdk_pattern.sessions.pool import WarmPool
 from claude_sdk_pattern.sessions.process_factory import ProcessFactory
@@ -28,6 +29,18 @@ class SessionAgent(AgentListener, SlotHolder, Protocol):
 
     def on_preparing(self) -> None:
         """Learn that there is no process to be had at once: none warm fits, or all slots are taken."""
+        ...
+
+    async def last_answer(self) -> LastAnswer | None:
+        """Return what the agent has to remember at least, None if nothing.
+
+        Raises:
+            AgentStartError: that cannot be found out now.
+        """
+        ...
+
+    def on_memory_lost(self) -> None:
+        """Learn that the process begins without what was said before, because the transcript is gone."""
         ...
 
 
@@ -89,17 +102,23 @@ class AgentSeat:
             return warm
         self._owner.on_preparing()
         transcript, workspace = session.agent_session_id, session.workspace_id
-        if transcript is not None and workspace is not None and await factory.has_transcript(transcript):
-            return await factory.resume(
-                profile,
-                model=session.model,
-                permission_mode=mode,
-                workspace_id=workspace,
-                agent_session_id=transcript,
-            )
-        return await factory.start_fresh(
+        answer = None
+        if transcript is not None and workspace is not None:
+            answer = await self._owner.last_answer()
+            if await factory.has_transcript(transcript, entry_uuid=None if answer is None else answer.entry_uuid):
+                return await factory.resume(
+                    profile,
+                    model=session.model,
+                    permission_mode=mode,
+                    workspace_id=workspace,
+                    agent_session_id=transcript,
+                )
+        process = await factory.start_fresh(
             profile, model=session.model, permission_mode=mode, primed=False, workspace_id=workspace
         )
+        if answer is not None:
+            self._owner.on_memory_lost()
+        return process
 
 
 async def apply_settings(process: AgentProcess, session: Session) -> None:

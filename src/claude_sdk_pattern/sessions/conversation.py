@@ -32,11 +32,14 @@ from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, Ses
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
+    AgentStartError,
     EmptyMessageError,
     MessageTooLongError,
     QueueFullError,
     ShuttingDownError,
 )
+from claude_sdk_pattern.sessions.leases import Leases
+from claude_sdk_pattern.sessions.memory import MEMORY_CLEARED, MEMORY_LOST, LastAnswer, find_last_answer
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
@@ -58,6 +61,7 @@ class ConversationServices:
     log: EventLog
     repository: SessionRepository
     source: ProcessSource
+    leases: Leases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +247,20 @@ class Conversation(SessionAgent):
         if self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
 
+    async def abandon(self) -> None:
+        """End the process at once and write nothing: the lease was lost. Whoever finds the turns open closes them."""
+        self._closing = True
+        if self._seat.process is not None:
+            self._seat.process.kill()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._approvals.deny_all("Another server works on this session now.")
+        await self._seat.clear()
+        if self._background:
+            await asyncio.gather(*self._background, return_exceptions=True)
+        # What waits is refused by now. It must be gone before this server may take the lease again.
+        await self._services.log.flush()
+
     # --- accepting messages -------------------------------------------------------------------------------------
 
     def _check(self, text: str) -> None:
@@ -416,9 +434,26 @@ class Conversation(SessionAgent):
         return process
 
     def _lose_process(self, error: AgentCrashedError) -> None:
-        self._in_background(self._seat.lose())
+        self._in_background(self._seat.lose(), needs_lease=False)
         if self._turn is not None and not self._turn.done.done():
             self._turn.done.set_exception(error)
+
+    async def last_answer(self) -> LastAnswer | None:
+        """Find on the tape what the agent has to remember.
+
+        Raises:
+            AgentStartError: the tape cannot be read.
+        """
+        own = {accepted.turn_id for accepted in self._accepted.values() if isinstance(accepted, Accepted)}
+        try:
+            return await find_last_answer(self._services.log, self._session.id, own)
+        except TapeError as error:
+            raise AgentStartError("the tape could not be read") from error
+
+    def on_memory_lost(self) -> None:
+        """Tell that the agent begins without what was said before."""
+        logger.warning("agent_memory_lost", session_id=self._session.id)
+        self._emit(MEMORY_LOST)
 
     # --- what the process says (AgentListener) ------------------------------------------------------------------
 
@@ -453,6 +488,11 @@ class Conversation(SessionAgent):
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}
         cost = 0.0
+        if self._session.agent_session_id not in (None, message.session_id):
+            # The agent has gone on under another id, as it does when a person tells it to forget with `/clear`.
+            self._session = replace(self._session, agent_session_id=message.session_id)
+            values["agent_session_id"] = message.session_id
+            self._emit(MEMORY_CLEARED)
         for event in found:
             if isinstance(event, events.Context):
                 values["context_percent"] = event.percent
@@ -485,10 +525,13 @@ class Conversation(SessionAgent):
         turn_id = self._state.turn_id or (self._turn.turn_id if self._turn is not None else None)
         self._services.log.append_nowait(self._session.id, event, turn_id=turn_id, actor=actor)
 
-    def _in_background(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _in_background(self, work: Coroutine[Any, Any, Any], *, needs_lease: bool = True) -> None:
         """Run bookkeeping that no one waits for now; :meth:`aclose` waits for all of it."""
 
         async def run() -> None:
+            if needs_lease and not self._services.leases.holds(self._session.id):
+                work.close()
+                return
             try:
                 await work
             except Exception:

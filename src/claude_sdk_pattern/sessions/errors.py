@@ -9,6 +9,7 @@
     │   ├── EmptyMessageError      nothing but white space
     │   └── QueueFullError         too many messages wait already; try again when some were answered
     ├── RequestNotPendingError     the permission request was answered, expired or never was
+    ├── SessionElsewhereError      another server works on the session; try again there, or here in a moment
     ├── NothingToForkError         the session has no answered turn to begin a fork from
     └── ShuttingDownError          the server is stopping; try again in a moment
 
@@ -60,6 +61,17 @@ class RequestNotPendingError(SessionError):
     def __init__(self, request_id: str) -> None:
         super().__init__("this permission request is not pending any more")
         self.request_id = request_id
+
+
+class SessionElsewhereError(SessionError):
+    """Another server works on the session. It can be read here, and changed there.
+
+    ``retry_after_seconds`` is when this server could take it over if that one does not answer any more.
+    """
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__("another server works on this session; try again in a moment")
+        self.retry_after_seconds = retry_after_seconds
 
 
 class NothingToForkError(SessionError):

@@ -2,21 +2,30 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import structlog
 from claude_agent_sdk import fork_session_via_store
+from sqlalchemy.exc import OperationalError
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.events.errors import TapeError
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
-from claude_sdk_pattern.sessions.errors import NothingToForkError, ShuttingDownError
+from claude_sdk_pattern.sessions.errors import (
+    NothingToForkError,
+    SessionElsewhereError,
+    SessionNotFoundError,
+    ShuttingDownError,
+)
+from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.pool import WarmPool
 from claude_sdk_pattern.sessions.process_factory import TRANSCRIPT_PROJECT, ProcessFactory
 from claude_sdk_pattern.sessions.recovery import closing_events
@@ -48,6 +57,7 @@ class SessionManager:
         hub: EventHub,
         factory: ProcessFactory,
         workspaces: Workspaces,
+        leases: Leases,
     ) -> None:
         self.repository = SessionRepository(database)
         self.pool = WarmPool(factory, settings)
@@ -55,34 +65,44 @@ class SessionManager:
         self._log = log
         self._hub = hub
         self._workspaces = workspaces
+        self._leases = leases
+        leases.on_lost = self._on_lease_lost
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
         self._services = ConversationServices(
             settings=settings,
             log=log,
             repository=self.repository,
             source=ProcessSource(factory=factory, pool=self.pool, slots=ProcessSlots(settings.max_sessions)),
+            leases=leases,
         )
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}
-        self._janitor: asyncio.Task[None] | None = None
+        # Held by whatever takes or gives up a session: a lease that is just being given back must not be taken.
+        self._handovers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._abandoning: set[asyncio.Task[None]] = set()
+        self._chores: list[asyncio.Task[None]] = []
         self._closing = False
 
     async def __aenter__(self) -> Self:
         await self._workspaces.sweep_private()
-        await self._close_broken_turns()
+        await self._close_broken_turns({session_id for session_id, _ in await self._log.open_turns()})
+        await self._leases.forget_earlier_runs()
         await self.pool.__aenter__()
-        self._janitor = asyncio.create_task(self._hibernate_quiet_sessions(), name="session-janitor")
+        self._chores = [
+            asyncio.create_task(self._hibernate_quiet_sessions(), name="session-janitor"),
+            asyncio.create_task(self._look_after_orphaned_sessions(), name="session-recovery"),
+        ]
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._drain()
-        if self._janitor is not None:
-            self._janitor.cancel()
-            await asyncio.gather(self._janitor, return_exceptions=True)
-        await asyncio.gather(*(conversation.aclose() for conversation in self._conversations.values()))
-        self._conversations.clear()
+        for chore in self._chores:
+            chore.cancel()
+        await asyncio.gather(*self._chores, return_exceptions=True)
+        await asyncio.gather(*self._abandoning)
+        await asyncio.gather(*(self._close(session_id) for session_id in list(self._conversations)))
         await self.pool.__aexit__(exc_type, exc, traceback)
 
     @property
@@ -167,18 +187,30 @@ class SessionManager:
             forked_from=source.id,
             context_percent=source.context_percent,
         )
-        await self._log.copy(source.id, target.id, until=end.seq)
+        async with self._held(target.id):
+            await self._log.copy(source.id, target.id, until=end.seq)
         return await self.repository.get(target.id)
 
     async def delete(self, session_id: str) -> None:
-        """Delete a session with its tape, its transcript and its files; whoever watches it is disconnected."""
-        session = await self.repository.get(session_id)
-        conversation = self._conversations.pop(session_id, None)
-        if conversation is not None:
-            session = conversation.session
-            await conversation.aclose()
-        self._hub.close_session(session_id)
-        await self.repository.delete(session_id)
+        """Delete a session with its tape, its transcript and its files; whoever watches it is disconnected.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            SessionElsewhereError: another server works on it.
+        """
+        async with self._handover(session_id):
+            conversation = self._conversations.pop(session_id, None)
+            if conversation is None:
+                await self._leases.acquire(session_id)
+            try:
+                if conversation is not None:
+                    await conversation.aclose()
+                session = await self.repository.get(session_id)
+                # The lease goes with it. Whoever watches is told afterwards, and finds that it is gone.
+                await self.repository.delete(session_id)
+                self._hub.close_session(session_id)
+            finally:
+                self._leases.let_expire(session_id)
         if session.agent_session_id is not None:
             await self._transcripts.delete({"project_key": TRANSCRIPT_PROJECT, "session_id": session.agent_session_id})
         if session.workspace_id is not None:
@@ -191,6 +223,7 @@ class SessionManager:
 
         Raises:
             SessionNotFoundError: there is no such session.
+            SessionElsewhereError: another server works on it.
             ShuttingDownError: the server is stopping.
         """
         conversation = self._conversations.get(session_id)
@@ -212,11 +245,87 @@ class SessionManager:
         return await conversation.submit(text, client_id=client_id, actor=actor)
 
     async def _open(self, session_id: str) -> Conversation:
-        session = await self.repository.get(session_id)
-        accepted = await self._log.client_ids(session_id)
-        conversation = Conversation(session, accepted, self._services)
-        self._conversations[session_id] = conversation
-        return conversation
+        async with self._handover(session_id):
+            await self._take(session_id)
+            try:
+                session = await self.repository.get(session_id)
+                accepted = await self._log.client_ids(session_id)
+            except BaseException:
+                await self._leases.release(session_id)
+                raise
+            if not self._leases.holds(session_id):
+                # The database took so long that the lease ran out meanwhile.
+                raise SessionElsewhereError(retry_after_seconds=1)
+            conversation = Conversation(session, accepted, self._services)
+            self._conversations[session_id] = conversation
+            return conversation
+
+    async def _close(self, session_id: str) -> None:
+        """Close a conversation, and let other servers have the session."""
+        async with self._handover(session_id):
+            conversation = self._conversations.pop(session_id, None)
+            if conversation is None:
+                return
+            try:
+                await conversation.aclose()
+                await self._leases.release(session_id)
+            except (TapeError, OperationalError):
+                # A turn may be open still. Whoever finds the lease expired closes it.
+                logger.exception("session_not_closed", session_id=session_id)
+                self._leases.let_expire(session_id)
+
+    def _handover(self, session_id: str) -> asyncio.Lock:
+        return self._handovers.setdefault(session_id, asyncio.Lock())
+
+    # --- leases -------------------------------------------------------------------------------------------------
+
+    async def _take(self, session_id: str) -> None:
+        """Take a session's lease, and close what its last owner left open. The caller holds the handover.
+
+        Raises:
+            SessionElsewhereError: another server works on it.
+            SessionNotFoundError: there is no such session.
+            TapeError: it could not be closed; the lease is given up again.
+        """
+        last_owner = await self._leases.acquire(session_id)
+        if last_owner is None:
+            return
+        try:
+            await self._close_open_turns(session_id)
+            if last_owner != self._leases.node_id:
+                logger.info("session_taken_over", session_id=session_id, last_owner=last_owner)
+                # Its process is gone. Being committed, this also takes the number that the last owner would use next,
+                # so that it cannot write any more should it only have been asleep.
+                await self._log.append(session_id, events.Status(status="hibernated"), actor=SYSTEM)
+        except BaseException:
+            self._leases.let_expire(session_id)
+            raise
+
+    @contextlib.asynccontextmanager
+    async def _held(self, session_id: str) -> AsyncGenerator[None]:
+        """Hold the lease of a session that is not open here. Raises what :meth:`_take` does."""
+        async with self._handover(session_id):
+            await self._take(session_id)
+            try:
+                yield
+            except BaseException:
+                self._leases.let_expire(session_id)
+                raise
+            await self._leases.release(session_id)
+
+    def _on_lease_lost(self, session_id: str) -> None:
+        conversation = self._conversations.pop(session_id, None)
+        if conversation is None:
+            return
+        abandoning = asyncio.create_task(self._abandon(session_id, conversation))
+        self._abandoning.add(abandoning)
+        abandoning.add_done_callback(self._abandoning.discard)
+
+    async def _abandon(self, session_id: str, conversation: Conversation) -> None:
+        async with self._handover(session_id):
+            # Whoever watches comes back, and reads what the next owner writes.
+            self._hub.close_session(session_id)
+            await conversation.abandon()
 
     # --- forks --------------------------------------------------------------------------------------------------
 
@@ -244,10 +353,32 @@ class SessionManager:
 
     # --- the life cycle -----------------------------------------------------------------------------------------
 
-    async def _close_broken_turns(self) -> None:
-        """Give every turn that a killed server left open its one result."""
-        for session_id, turn_id in await self._log.open_turns():
-            recorded = await self._log.read(session_id)
+    async def _look_after_orphaned_sessions(self) -> None:
+        """Close, all the time, the turns of servers that do not renew their leases any more."""
+        while True:
+            await asyncio.sleep(self._leases.beat_seconds)
+            try:
+                expired = await self._leases.expired()
+                await self._close_broken_turns(expired)
+            except Exception:
+                logger.exception("sessions_not_looked_after")
+
+    async def _close_broken_turns(self, session_ids: Iterable[str]) -> None:
+        """Give every turn that a killed server left open in these sessions its one result."""
+        for session_id in session_ids:
+            if session_id in self._conversations or session_id in self._opening:
+                continue
+            # Held by another server now, or deleted: nothing is left to do.
+            with contextlib.suppress(SessionElsewhereError, SessionNotFoundError):
+                async with self._held(session_id):
+                    await self._close_open_turns(session_id)
+
+    async def _close_open_turns(self, session_id: str) -> None:
+        # What this server wrote itself before it lost the lease.
+        await self._log.flush()
+        turns = [turn_id for _, turn_id in await self._log.open_turns(session_id)]
+        recorded = await self._log.read(session_id) if turns else []
+        for turn_id in turns:
             for event in closing_events(item.event for item in recorded if item.turn_id == turn_id):
                 self._log.append_nowait(session_id, event, turn_id=turn_id, actor=SYSTEM)
             result = events.Result(subtype="interrupted", is_error=False, error="The server was restarted.")
@@ -266,8 +397,7 @@ class SessionManager:
                 await conversation.hibernate()
                 if not self._hub.subscriber_count(session_id) and not conversation.is_busy:
                     # Nobody watches and nothing runs: what is left of it is on the tape.
-                    del self._conversations[session_id]
-                    await conversation.aclose()
+                    await self._close(session_id)
 
     async def _drain(self) -> None:
         """Let running turns end: half the grace period by themselves, then by interrupt."""

@@ -9,7 +9,7 @@ from typing import Any
 from claude_agent_sdk import CanUseTool, ClaudeAgentOptions, PermissionMode, SessionStore
 
 from claude_sdk_pattern.config.settings import Settings
-from claude_sdk_pattern.isolation.launcher import WORKSPACE_VARIABLE
+from claude_sdk_pattern.isolation.launcher import TOKEN_VARIABLE, WORKSPACE_VARIABLE
 
 # The SDK ends the whole stream at a line longer than its buffer, and one tool result with an image is over its
 # default of 1 MiB.
@@ -100,7 +100,7 @@ class OptionsBuilder:
             "CLAUDE_CONFIG_DIR": str(plan.config_dir),
             "ANTHROPIC_BASE_URL": self._gateway_url,
             # Not a key: a token that opens the gateway for this one session.
-            "ANTHROPIC_API_KEY": plan.token,
+            TOKEN_VARIABLE: plan.token,
             "CLAUDE_CODE_MAX_RETRIES": str(self._settings.model_max_retries),
             # The gateway's own limit comes first and says what happened; these catch a gateway that hangs.
             "API_TIMEOUT_MS": str(2 * idle_ms),

@@ -59,9 +59,11 @@ class TranscriptStore(SessionStore):
             rows = (await session.scalars(query)).all()
         return [json.loads(row) for row in rows] or None
 
-    async def exists(self, key: SessionKey) -> bool:
-        """Whether anything was ever written under a key."""
+    async def exists(self, key: SessionKey, *, entry_uuid: str | None = None) -> bool:
+        """Whether anything was ever written under a key; if ``entry_uuid`` is given, whether that entry was."""
         query = select(TranscriptEntryRow.id).where(self._matches(key)).limit(1)
+        if entry_uuid is not None:
+            query = query.where(TranscriptEntryRow.entry_uuid == entry_uuid)
         async with self._database.reading() as session:
             return await session.scalar(query) is not None
 
