@@ -9,7 +9,7 @@ import socket
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,21 @@ class Server:
                         return
                 await asyncio.sleep(0.05)  # the port is opened last, and nothing announces it
         raise AssertionError(f"the server ended with {self.process.returncode}")
+
+    @contextlib.asynccontextmanager
+    async def beside(self, data_dir: Path) -> AsyncGenerator["Server"]:
+        """Run another server on the same database, with a data folder of its own."""
+        other = replace(self, data_dir=data_dir, port=_free_port(), process=None)
+        await other.start()
+        try:
+            yield other
+        finally:
+            await other.kill()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
 
     async def kill(self) -> None:
         """End it as the kernel would: at once, with nothing saved that is not saved already."""

@@ -90,6 +90,7 @@ class AgentRecords:
         paths = list(self._folder.glob("*.json"))
         records = [record for path in paths if (record := self._read(path)) is not None]
         if records:
+            logger.info("ending_what_a_killed_server_left", agents=len(records))
             await asyncio.to_thread(self._end_all, records)
         for path in paths:
             path.unlink(missing_ok=True)
@@ -110,8 +111,8 @@ class AgentRecords:
             ended = _kill_each(is_left_over, give_up_at)
             if not ended:
                 return
-            logger.info("orphans_ended", pids=ended)
-        logger.error("orphans_will_not_end", pids=[pid for pid in _pids() if is_left_over(pid)])
+            logger.debug("agent_leftovers_ended", pids=ended)
+        logger.error("agent_leftovers_will_not_end", pids=[pid for pid in _pids() if is_left_over(pid)])
 
     def _path(self, process_id: str) -> Path:
         return self._folder / f"{process_id}.json"
