@@ -23,6 +23,9 @@ from claude_sdk_pattern.storage.database import Database
 
 type Frame = dict[str, Any]
 
+# A start is seconds of imports and of the first agent process; several at once on a small machine take their time.
+START_SECONDS = 90.0
+
 _PROGRAM = """
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.serving import serve
@@ -61,7 +64,7 @@ class Server:
             **{f"CLAUDE_SDK_PATTERN_{name.upper()}": value for name, value in self.settings.items()},
         }
         self.process = await asyncio.create_subprocess_exec(sys.executable, "-c", _PROGRAM, env=environment)
-        async with asyncio.timeout(PATIENCE_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
+        async with asyncio.timeout(START_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
             while self.process.returncode is None:
                 with contextlib.suppress(httpx2.TransportError):
                     if (await client.get("/api/v1/health/ready")).status_code == 200:
@@ -73,8 +76,8 @@ class Server:
     async def beside(self, data_dir: Path) -> AsyncGenerator["Server"]:
         """Run another server on the same database, with a data folder of its own."""
         other = replace(self, data_dir=data_dir, port=_free_port(), process=None)
-        await other.start()
         try:
+            await other.start()
             yield other
         finally:
             await other.kill()
@@ -154,8 +157,8 @@ async def running_server(model_url: str, database_url: str, data_dir: Path, **se
     server = Server(
         model_url=model_url, database_url=database_url, data_dir=data_dir, port=_free_port(), settings=settings
     )
-    await server.start()
     try:
+        await server.start()
         yield server
     finally:
         await server.kill()

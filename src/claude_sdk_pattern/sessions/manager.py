@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 from claude_agent_sdk import fork_session_via_store
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events import types as events
@@ -269,7 +269,7 @@ class SessionManager:
             try:
                 await conversation.aclose()
                 await self._leases.release(session_id)
-            except (TapeError, OperationalError):
+            except (TapeError, DBAPIError):
                 # A turn may be open still. Whoever finds the lease expired closes it.
                 logger.exception("session_not_closed", session_id=session_id)
                 self._leases.let_expire(session_id)
@@ -358,8 +358,9 @@ class SessionManager:
         while True:
             await asyncio.sleep(self._leases.beat_seconds)
             try:
-                expired = await self._leases.expired()
-                await self._close_broken_turns(expired)
+                await self._close_broken_turns(await self._leases.expired())
+            except (TapeError, DBAPIError) as error:
+                logger.warning("sessions_not_looked_after", error=str(error).splitlines()[0])
             except Exception:
                 logger.exception("sessions_not_looked_after")
 
