@@ -189,7 +189,7 @@ class Leases:
                 renewal.cancel()
                 [failure] = await asyncio.gather(renewal, return_exceptions=True)
             if isinstance(failure, Exception):
-                logger.warning("leases_not_renewed", leases=len(self._held), error=str(failure).splitlines()[0])
+                logger.warning("leases_not_renewed", leases=len(self._held), error=str(failure).partition("\n")[0])
 
     def _seconds_valid(self) -> float:
         """Return how long the lease that ends first may be counted on."""

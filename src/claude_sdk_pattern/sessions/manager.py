@@ -360,7 +360,7 @@ class SessionManager:
             try:
                 await self._close_broken_turns(await self._leases.expired())
             except (TapeError, DBAPIError) as error:
-                logger.warning("sessions_not_looked_after", error=str(error).splitlines()[0])
+                logger.warning("sessions_not_looked_after", error=str(error).partition("\n")[0])
             except Exception:
                 logger.exception("sessions_not_looked_after")
 
