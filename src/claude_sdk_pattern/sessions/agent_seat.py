@@ -7,7 +7,7 @@ import orjson
 from claude_agent_sdk import PermissionMode
 
 from claude_sdk_pattern.sessions.agent_process import AgentListener, AgentProcess
-from claude_sdk_pattern.sessions.memory import LastAnswer
+from claude_sdk_pattern.sessions.recall import LastAnswer
 from claude_sdk_pattern.sessions.options import AgentProfile
 from claude_sdk_pattern.sessions.pool import WarmPool
 from claude_sdk_pattern.sessions.process_factory import ProcessFactory

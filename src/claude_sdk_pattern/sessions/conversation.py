@@ -39,7 +39,7 @@ from claude_sdk_pattern.sessions.errors import (
     ShuttingDownError,
 )
 from claude_sdk_pattern.sessions.leases import Leases
-from claude_sdk_pattern.sessions.memory import MEMORY_CLEARED, MEMORY_LOST, LastAnswer, find_last_answer
+from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, LastAnswer, find_last_answer
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate

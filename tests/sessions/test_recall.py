@@ -10,7 +10,7 @@ from tests.support.tapes import AGENT, Tape, open_tape
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.types import Event
-from claude_sdk_pattern.sessions.memory import MEMORY_CLEARED, MEMORY_LOST, LastAnswer, find_last_answer
+from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, LastAnswer, find_last_answer
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.tables import TranscriptEntryRow
 
