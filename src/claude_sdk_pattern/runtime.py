@@ -28,7 +28,7 @@ from claude_sdk_pattern.sessions.options import OptionsBuilder
 from claude_sdk_pattern.sessions.orphans import AgentRecords
 from claude_sdk_pattern.sessions.process_factory import ProcessFactory
 from claude_sdk_pattern.sessions.workspaces import Workspaces
-from claude_sdk_pattern.storage.data_folder import locked_data_folder
+from claude_sdk_pattern.storage.data_folder import locked_data_folder, temporary_files_in
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.schema import require_current_schema
 
@@ -45,6 +45,7 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
         node_id = stack.enter_context(locked_data_folder(settings.data_dir))
         records = AgentRecords(settings.data_dir / "run" / "agents")
         await records.end_left_behind()
+        stack.enter_context(temporary_files_in(settings.data_dir / "run" / "tmp"))
         database = await stack.enter_async_context(Database(settings.database_url))
         await require_current_schema(database)
         leases = await stack.enter_async_context(

@@ -10,7 +10,7 @@ from tests.support.tapes import AGENT, Tape, open_tape
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.types import Event
-from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, LastAnswer, find_last_answer
+from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, find_last_checkpoint
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.tables import TranscriptEntryRow
 
@@ -29,25 +29,24 @@ def answer(checkpoint: str | None) -> events.Result:
     return events.Result(subtype="success", is_error=False, checkpoint=checkpoint)
 
 
-type Case = tuple[list[tuple[str | None, Event]], LastAnswer | None]
+type Case = tuple[list[tuple[str | None, Event]], str | None]
 
 NOTHING: Case = ([], None)
 A_FAILED_TURN = ([("t1", answer(None))], None)
-ONE = ([("t1", answer("c1"))], LastAnswer(entry_uuid="c1"))
-BROKEN_OFF_SINCE = ([("t1", answer("c1")), ("t2", answer(None))], LastAnswer(entry_uuid="c1"))
-COPIED = ([("of another session", answer("c1"))], LastAnswer(entry_uuid=None))
+ONE = ([("t1", answer("c1"))], "c1")
+BROKEN_OFF_SINCE = ([("t1", answer("c1")), ("t2", answer(None))], "c1")
 LOST_BEFORE = ([("t1", answer("c1")), ("t2", MEMORY_LOST)], None)
-ANSWERED_SINCE = ([("t1", MEMORY_LOST), ("t1", answer("c2"))], LastAnswer(entry_uuid="c2"))
+ANSWERED_SINCE = ([("t1", MEMORY_LOST), ("t1", answer("c2"))], "c2")
 CLEARED = ([("t1", answer("c1")), ("t2", MEMORY_CLEARED)], None)
-OTHER_NEWS = ([("t1", answer("c1")), ("t2", events.Notice(code="other", message="x"))], LastAnswer(entry_uuid="c1"))
+OTHER_NEWS = ([("t1", answer("c1")), ("t2", events.Notice(code="other", message="x"))], "c1")
 TAKEN_BACK = (
     [("t1", answer("c1")), ("t2", answer("c2")), (None, events.Rewound(before_seq=2))],
-    LastAnswer(entry_uuid=None),
+    "c1",
 )
 ALL_TAKEN_BACK = ([("t1", answer("c1")), (None, events.Rewound(before_seq=1))], None)
 TAKEN_BACK_AND_ANSWERED = (
     [("t1", answer("c1")), (None, events.Rewound(before_seq=1)), ("t2", answer("c2"))],
-    LastAnswer(entry_uuid="c2"),
+    "c2",
 )
 
 
@@ -58,7 +57,6 @@ TAKEN_BACK_AND_ANSWERED = (
         A_FAILED_TURN,
         ONE,
         BROKEN_OFF_SINCE,
-        COPIED,
         LOST_BEFORE,
         ANSWERED_SINCE,
         CLEARED,
@@ -69,18 +67,18 @@ TAKEN_BACK_AND_ANSWERED = (
     ],
 )
 async def test_the_last_answer_is_the_last_that_stands_and_was_not_forgotten(
-    tape: Tape, events_of_the_tape: list[tuple[str | None, Event]], expected: LastAnswer | None
+    tape: Tape, events_of_the_tape: list[tuple[str | None, Event]], expected: str | None
 ) -> None:
     for turn_id, event in events_of_the_tape:
         await tape.log.append("s1", event, turn_id=turn_id, actor=AGENT)
-    assert await find_last_answer(tape.log, "s1", {"t1", "t2"}) == expected
+    assert await find_last_checkpoint(tape.log, "s1") == expected
 
 
 async def test_an_answer_far_back_is_found(tape: Tape) -> None:
     await tape.log.append("s1", answer("c1"), turn_id="t1", actor=AGENT)
     for _ in range(50):
         await tape.log.append("s1", answer(None), turn_id="t2", actor=AGENT)
-    assert await find_last_answer(tape.log, "s1", {"t1"}) == LastAnswer(entry_uuid="c1")
+    assert await find_last_checkpoint(tape.log, "s1") == "c1"
 
 
 # --- with the CLI -------------------------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ from claude_sdk_pattern.sessions.errors import (
     SessionError,
     SessionNotFoundError,
     ShuttingDownError,
+    TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.repository import Session
 
@@ -408,6 +409,8 @@ def _error_code(error: Exception) -> tuple[str, bool]:
             return "session_busy", True
         case SessionElsewhereError() | TapeTakenOver():
             return "session_elsewhere", True
+        case TooManyWaitingError():
+            return "server_busy", True
         case ShuttingDownError():
             return "server_shutting_down", True
         case SessionNotFoundError() | AccountError():

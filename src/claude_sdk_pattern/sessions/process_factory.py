@@ -1,5 +1,8 @@
 """ProcessFactory: starts agent processes, fresh ones and ones that continue a conversation."""
 
+import asyncio
+from typing import override
+
 from claude_agent_sdk import PermissionMode
 from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 from uuid_utils import uuid4
@@ -31,17 +34,22 @@ class _ProcessTranscripts(TranscriptStore):
         self._primed_id = primed_id
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Add entries unless they belong to the conversation that priming leaves behind, or to another server."""
-        session_id = self._credential.session_id
-        if session_id is not None and not self._leases.holds(session_id):
-            # Whoever has the session now has resumed this transcript; a second branch in it would change its memory.
-            return
+        """Add entries unless they belong to the conversation that priming leaves behind."""
         if key["session_id"] != self._primed_id:
             await super().append(key, entries)
 
+    @override
+    def _may_append(self) -> bool:
+        # Whoever has the session now has resumed this transcript; a second branch in it would change its memory.
+        session_id = self._credential.session_id
+        return session_id is None or self._leases.holds(session_id)
+
 
 class ProcessFactory:
-    """Starts agent processes. Each has its own token, private folder and view of the transcripts."""
+    """Starts agent processes. Each has its own token, private folder and view of the transcripts.
+
+    Only a few start at the same time, whoever asks for them: eight at once on two cores take eight times as long each.
+    """
 
     def __init__(
         self,
@@ -62,6 +70,17 @@ class ProcessFactory:
         self._leases = leases
         self._records = records
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
+        self._starting = asyncio.Semaphore(settings.max_concurrent_starts)
+
+    async def start_warm(self, profile: AgentProfile) -> AgentProcess:
+        """Start a process for the warm pool: connected, primed, and nobody's.
+
+        Raises:
+            AgentStartError: it did not start.
+        """
+        return await self.start_fresh(
+            profile, model=self._settings.default_model, permission_mode="acceptEdits", primed=True
+        )
 
     async def start_fresh(
         self,
@@ -88,21 +107,22 @@ class ProcessFactory:
         owned = workspace_id is None
         workspace_id = workspace_id or self._workspaces.create()
         try:
-            process = await self._start(
-                profile,
-                model=model,
-                permission_mode=permission_mode,
-                workspace_id=workspace_id,
-                agent_session_id=agent_session_id,
-                resume=False,
-                primed_id=agent_session_id if primed else None,
-            )
-            if primed:
-                try:
-                    await process.prime()
-                except BaseException:
-                    await process.stop()
-                    raise
+            async with self._starting:
+                process = await self._start(
+                    profile,
+                    model=model,
+                    permission_mode=permission_mode,
+                    workspace_id=workspace_id,
+                    agent_session_id=agent_session_id,
+                    resume=False,
+                    primed_id=agent_session_id if primed else None,
+                )
+                if primed:
+                    try:
+                        await process.prime()
+                    except BaseException:
+                        await process.stop()
+                        raise
         except BaseException:
             if owned:
                 await self._workspaces.remove(workspace_id)
@@ -123,14 +143,15 @@ class ProcessFactory:
         Raises:
             AgentStartError: it did not start.
         """
-        return await self._start(
-            profile,
-            model=model,
-            permission_mode=permission_mode,
-            workspace_id=workspace_id,
-            agent_session_id=agent_session_id,
-            resume=True,
-        )
+        async with self._starting:
+            return await self._start(
+                profile,
+                model=model,
+                permission_mode=permission_mode,
+                workspace_id=workspace_id,
+                agent_session_id=agent_session_id,
+                resume=True,
+            )
 
     async def has_transcript(self, agent_session_id: str, *, entry_uuid: str | None = None) -> bool:
         """Whether there is anything to continue under this id, with this entry in it if one is named."""

@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import shutil
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +58,22 @@ def require_free_data_folder(data_dir: Path) -> None:
     """
     with locked_data_folder(data_dir):
         pass
+
+
+@contextmanager
+def temporary_files_in(folder: Path) -> Generator[None]:
+    """Have this process make its temporary files in a folder, which is emptied first: a killed server leaves its own.
+
+    The SDK writes whole transcripts into one when it resumes a conversation.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
+    tempfile.tempdir = str(folder.absolute())
+    try:
+        yield
+    finally:
+        # Looked up anew when it is needed next.
+        tempfile.tempdir = None
 
 
 def _node_id(path: Path) -> str:
