@@ -9,7 +9,7 @@ import socket
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from claude_sdk_pattern.accounts.users import Role
 from claude_sdk_pattern.storage.database import Database
 
 type Frame = dict[str, Any]
+
+# A start is seconds of imports and of the first agent process; several at once on a small machine take their time.
+START_SECONDS = 90.0
 
 _PROGRAM = """
 from claude_sdk_pattern.config.settings import Settings
@@ -49,7 +52,7 @@ class Server:
     async def start(self) -> None:
         """Start it and wait until it takes requests."""
         process = await self.spawn()
-        async with asyncio.timeout(PATIENCE_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
+        async with asyncio.timeout(START_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
             while process.returncode is None:
                 with contextlib.suppress(httpx2.TransportError):
                     if (await client.get("/api/v1/health/ready")).status_code == 200:
@@ -75,6 +78,21 @@ class Server:
             sys.executable, "-c", _PROGRAM, env=environment, start_new_session=True, **options
         )
         return self.process
+
+    @contextlib.asynccontextmanager
+    async def beside(self, data_dir: Path) -> AsyncGenerator["Server"]:
+        """Run another server on the same database, with a data folder of its own."""
+        other = replace(self, data_dir=data_dir, port=_free_port(), process=None)
+        try:
+            await other.start()
+            yield other
+        finally:
+            await other.kill()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
 
     async def kill(self) -> None:
         """End it as the kernel would: at once, with nothing saved that is not saved already."""
@@ -146,8 +164,8 @@ async def running_server(model_url: str, database_url: str, data_dir: Path, **se
     server = Server(
         model_url=model_url, database_url=database_url, data_dir=data_dir, port=_free_port(), settings=settings
     )
-    await server.start()
     try:
+        await server.start()
         yield server
     finally:
         await server.kill()

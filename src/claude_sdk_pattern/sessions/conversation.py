@@ -36,14 +36,18 @@ from claude_sdk_pattern.sessions.approvals import Answer, Approvals
 from claude_sdk_pattern.sessions.checkpoints import START, Checkpoints
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
+    AgentStartError,
     EmptyMessageError,
     MessageTooLongError,
     QueueFullError,
+    SessionElsewhereError,
     ShuttingDownError,
     TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.history import History
+from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, unavailable
+from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, find_last_checkpoint
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
@@ -74,6 +78,7 @@ class ConversationServices:
     history: History
     checkpoints: Checkpoints
     workspaces: Workspaces
+    leases: Leases
     is_watched: Callable[[str], bool]
     """Whether anybody has a session open now."""
 
@@ -323,6 +328,25 @@ class Conversation(SessionAgent):
             await asyncio.gather(self._checkpointing, return_exceptions=True)
         if self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def abandon(self) -> None:
+        """End the process at once and write nothing: the lease was lost. Whoever finds the turns open closes them."""
+        self._closing = True
+        if self._seat.process is not None:
+            self._seat.process.kill()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._approvals.deny_all("Another server works on this session now.")
+        await self._seat.clear()
+        for work in [self._queue.get_nowait() for _ in range(self._queue.qsize())]:
+            if not isinstance(work, Turn):
+                work.fail(SessionElsewhereError(retry_after_seconds=1))
+        if self._checkpointing is not None:
+            await self._checkpointing
+        if self._background:
+            await asyncio.gather(*self._background, return_exceptions=True)
+        # What waits is refused by now. It must be gone before this server may take the lease again.
+        await self._services.log.flush()
 
     # --- accepting messages -------------------------------------------------------------------------------------
 
@@ -612,6 +636,22 @@ class Conversation(SessionAgent):
             self._in_background(self._services.repository.update(self._session.id, **ids))
         return process
 
+    async def last_checkpoint(self) -> str | None:
+        """Find on the tape what the agent has to remember.
+
+        Raises:
+            AgentStartError: the tape cannot be read.
+        """
+        try:
+            return await find_last_checkpoint(self._services.log, self._session.id)
+        except TapeError as error:
+            raise AgentStartError("the tape could not be read") from error
+
+    def on_memory_lost(self) -> None:
+        """Tell that the agent begins without what was said before."""
+        logger.warning("agent_memory_lost", session_id=self._session.id)
+        self._emit(MEMORY_LOST)
+
     # --- what the process says (AgentListener) ------------------------------------------------------------------
 
     def on_message(self, message: Message | UnknownMessage) -> None:
@@ -655,6 +695,11 @@ class Conversation(SessionAgent):
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}
         self._crashes = 0
+        if self._session.agent_session_id not in (None, message.session_id):
+            # The agent has gone on under another id, as it does when a person tells it to forget with `/clear`.
+            self._session = replace(self._session, agent_session_id=message.session_id)
+            values["agent_session_id"] = message.session_id
+            self._emit(MEMORY_CLEARED)
         for event in found:
             if isinstance(event, events.Context):
                 values["context_percent"] = event.percent
@@ -723,6 +768,9 @@ class Conversation(SessionAgent):
         """Run bookkeeping that no one waits for now; :meth:`aclose` waits for all of it."""
 
         async def run() -> None:
+            if not self._services.leases.holds(self._session.id):
+                work.close()
+                return
             try:
                 await work
             except Exception:
