@@ -27,12 +27,16 @@ from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.model_gateway.scripted import running_scripted_model
 from claude_sdk_pattern.model_gateway.spending import SpendingMeters
 from claude_sdk_pattern.model_gateway.tokens import AgentTokens
+from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.manager import SessionManager
 from claude_sdk_pattern.sessions.options import OptionsBuilder
+from claude_sdk_pattern.sessions.orphans import AgentRecords
 from claude_sdk_pattern.sessions.process_factory import ProcessFactory
 from claude_sdk_pattern.sessions.workspaces import Workspaces
+from claude_sdk_pattern.storage.data_folder import locked_data_folder, temporary_files_in
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.schema import require_current_schema
+from claude_sdk_pattern.telemetry.metrics import Metrics
 
 logger = structlog.get_logger(__name__)
 
@@ -44,11 +48,19 @@ CLI: Final = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 async def running_services(settings: Settings) -> AsyncGenerator[Services]:
     """Start everything in the order in which it depends on each other, and stop it in the reverse."""
     async with contextlib.AsyncExitStack() as stack:
+        node_id = stack.enter_context(locked_data_folder(settings.data_dir))
+        records = AgentRecords(settings.data_dir / "run" / "agents")
+        await records.end_left_behind()
+        stack.enter_context(temporary_files_in(settings.data_dir / "run" / "tmp"))
         database = await stack.enter_async_context(Database(settings.database_url))
         await require_current_schema(database)
+        metrics = Metrics()
+        leases = await stack.enter_async_context(
+            Leases(database, node_id=node_id, lease_seconds=settings.lease_seconds)
+        )
         hub = EventHub(TapeReader(database))
-        log = await stack.enter_async_context(EventLog(database, hub))
-        gateway, gateway_url, tokens = await _start_gateway(settings, stack)
+        log = await stack.enter_async_context(EventLog(database, hub, may_write=leases.holds))
+        gateway, gateway_url, tokens = await _start_gateway(settings, metrics, stack)
         workspaces = Workspaces(settings.data_dir)
         factory = ProcessFactory(
             settings=settings,
@@ -56,6 +68,8 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
             tokens=tokens,
             database=database,
             workspaces=workspaces,
+            leases=leases,
+            records=records,
         )
         manager = await stack.enter_async_context(
             SessionManager(
@@ -66,8 +80,14 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
                 factory=factory,
                 workspaces=workspaces,
                 model=gateway,
+                metrics=metrics,
+                leases=leases,
             )
         )
+        presence = Presence()
+        metrics.watch_active_sessions(lambda: manager.process_count)
+        metrics.watch_pool(lambda: manager.pool.size)
+        metrics.watch_websockets(lambda: presence.connections)
         yield Services(
             settings=settings,
             database=database,
@@ -75,13 +95,21 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
             manager=manager,
             log=log,
             hub=hub,
-            presence=Presence(),
+            presence=presence,
             health=_health(settings, database, manager),
+            metrics=metrics,
         )
 
 
-async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -> tuple[ModelGateway, str, AgentTokens]:
+async def _start_gateway(
+    settings: Settings, metrics: Metrics, stack: contextlib.AsyncExitStack
+) -> tuple[ModelGateway, str, AgentTokens]:
     """Start the model gateway, in demo mode with the scripted model behind it; return it, its address and tokens."""
+
+    def report_breaker(state: BreakerState) -> None:
+        logger.warning("model_breaker", state=state.name.lower())
+        metrics.set_breaker_state(state)
+
     upstream, api_key = settings.anthropic_base_url, settings.anthropic_api_key
     if settings.demo:
         model = await stack.enter_async_context(running_scripted_model())
@@ -95,7 +123,7 @@ async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -
             failures=settings.breaker_failures,
             window_seconds=settings.breaker_window_seconds,
             open_seconds=settings.breaker_open_seconds,
-            on_change=_report_breaker,
+            on_change=report_breaker,
         ),
         timeouts=ModelTimeouts(
             first_byte_seconds=settings.model_first_byte_timeout_seconds,
@@ -109,10 +137,6 @@ async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -
     )
     await stack.enter_async_context(gateway.running())
     return gateway, await stack.enter_async_context(serve_on_loopback(gateway)), tokens
-
-
-def _report_breaker(state: BreakerState) -> None:
-    logger.warning("model_breaker", state=state.name.lower())
 
 
 async def _launcher(settings: Settings) -> Path:

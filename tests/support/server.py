@@ -9,7 +9,7 @@ import socket
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from claude_sdk_pattern.accounts.users import Role
 from claude_sdk_pattern.storage.database import Database
 
 type Frame = dict[str, Any]
+
+# A start is seconds of imports and of the first agent process; several at once on a small machine take their time.
+START_SECONDS = 90.0
 
 _PROGRAM = """
 from claude_sdk_pattern.config.settings import Settings
@@ -48,6 +51,17 @@ class Server:
 
     async def start(self) -> None:
         """Start it and wait until it takes requests."""
+        process = await self.spawn()
+        async with asyncio.timeout(START_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
+            while process.returncode is None:
+                with contextlib.suppress(httpx2.TransportError):
+                    if (await client.get("/api/v1/health/ready")).status_code == 200:
+                        return
+                await asyncio.sleep(0.05)  # the port is opened last, and nothing announces it
+        raise AssertionError(f"the server ended with {process.returncode}")
+
+    async def spawn(self, **options: Any) -> Process:
+        """Start its process, in a group of its own as a shell would, and wait for nothing."""
         environment = {
             **os.environ,
             "ANTHROPIC_API_KEY": REAL_KEY,
@@ -60,14 +74,25 @@ class Server:
             "CLAUDE_SDK_PATTERN_SHUTDOWN_GRACE_SECONDS": "1",
             **{f"CLAUDE_SDK_PATTERN_{name.upper()}": value for name, value in self.settings.items()},
         }
-        self.process = await asyncio.create_subprocess_exec(sys.executable, "-c", _PROGRAM, env=environment)
-        async with asyncio.timeout(PATIENCE_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
-            while self.process.returncode is None:
-                with contextlib.suppress(httpx2.TransportError):
-                    if (await client.get("/api/v1/health/ready")).status_code == 200:
-                        return
-                await asyncio.sleep(0.05)  # the port is opened last, and nothing announces it
-        raise AssertionError(f"the server ended with {self.process.returncode}")
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _PROGRAM, env=environment, start_new_session=True, **options
+        )
+        return self.process
+
+    @contextlib.asynccontextmanager
+    async def beside(self, data_dir: Path) -> AsyncGenerator["Server"]:
+        """Run another server on the same database, with a data folder of its own."""
+        other = replace(self, data_dir=data_dir, port=_free_port(), process=None)
+        try:
+            await other.start()
+            yield other
+        finally:
+            await other.kill()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
 
     async def kill(self) -> None:
         """End it as the kernel would: at once, with nothing saved that is not saved already."""
@@ -139,8 +164,8 @@ async def running_server(model_url: str, database_url: str, data_dir: Path, **se
     server = Server(
         model_url=model_url, database_url=database_url, data_dir=data_dir, port=_free_port(), settings=settings
     )
-    await server.start()
     try:
+        await server.start()
         yield server
     finally:
         await server.kill()

@@ -33,6 +33,9 @@ _NOT_SIGNED_IN = ProblemKind(status=401, code="not_authenticated", title="Not si
 _SHUTTING_DOWN = ProblemKind(
     status=503, code="server_shutting_down", title="The server is restarting", retry_after_seconds=5
 )
+_ELSEWHERE = ProblemKind(
+    status=409, code="session_elsewhere", title="Another server works on the session", retry_after_seconds=5
+)
 _STORAGE_UNAVAILABLE = ProblemKind(
     status=503,
     code="storage_unavailable",
@@ -61,6 +64,7 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
         status=503, code="server_busy", title="All agents are at work", retry_after_seconds=10
     ),
     sessions.RequestNotPendingError: ProblemKind(status=409, code="request_not_pending", title="Not pending any more"),
+    sessions.SessionElsewhereError: _ELSEWHERE,
     sessions.NothingToForkError: ProblemKind(status=409, code="nothing_to_fork", title="Nothing to fork"),
     sessions.NothingToRewindError: ProblemKind(status=409, code="nothing_to_rewind", title="Nothing to go back to"),
     sessions.ShuttingDownError: _SHUTTING_DOWN,
@@ -73,6 +77,7 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
         detail="A message with this client_id was sent before.",
     ),
     tape.TapeClosed: _SHUTTING_DOWN,
+    tape.TapeTakenOver: _ELSEWHERE,
     tape.TapeError: _STORAGE_UNAVAILABLE,
     OperationalError: _STORAGE_UNAVAILABLE,
 }

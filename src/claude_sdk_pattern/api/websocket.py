@@ -42,7 +42,7 @@ from claude_sdk_pattern.api.frames import (
 from claude_sdk_pattern.api.origins import is_allowed_origin
 from claude_sdk_pattern.api.presence import Connection
 from claude_sdk_pattern.api.services import Services, services_of
-from claude_sdk_pattern.events.errors import SubscriberTooSlow, TapeError
+from claude_sdk_pattern.events.errors import SubscriberTooSlow, TapeError, TapeTakenOver
 from claude_sdk_pattern.events.hub import Subscription
 from claude_sdk_pattern.events.recorded import user_actor
 from claude_sdk_pattern.events.resume import resume_point
@@ -50,6 +50,7 @@ from claude_sdk_pattern.sessions.approvals import Answer
 from claude_sdk_pattern.sessions.errors import (
     MessageTooLongError,
     QueueFullError,
+    SessionElsewhereError,
     SessionError,
     SessionNotFoundError,
     ShuttingDownError,
@@ -95,6 +96,9 @@ async def chat(websocket: WebSocket, session_id: str | None = None, after: int =
     offered = [item.strip() for item in websocket.headers.get("sec-websocket-protocol", "").split(",")]
     await websocket.accept(subprotocol=PROTOCOL if PROTOCOL in offered else None)
     try:
+        if services.manager.is_closing:
+            # Not before the handshake: a browser tells a page the code of a close, and nothing of a refusal.
+            raise ShuttingDownError
         identity = await _authenticate(services, offered, ticket)
         session = await _session(services, identity, session_id)
     except AuthenticationError:
@@ -216,7 +220,8 @@ class _Chat:
                 await _end(stuck, pump)
         if services.manager.is_closing:
             raise _CloseError(_RESTARTING, "the server is restarting")
-        raise _CloseError(_NO_SUCH_SESSION, "the session was deleted")
+        await services.manager.get(session_id)
+        raise _CloseError(_RESTARTING, "the session has moved to another server")
 
     async def _pump(self, subscription: Subscription) -> None:
         async for batch in subscription:
@@ -286,8 +291,14 @@ class _Chat:
             await self._execute(frame)
         except (SessionError, AccountError, TapeError) as error:
             code, recoverable = _error_code(error)
+            retry_after_seconds: int | None = getattr(error, "retry_after_seconds", None)
             refusal = ErrorFrame(
-                code=code, message=str(error), recoverable=recoverable, client_id=client_id, command=command
+                code=code,
+                message=str(error),
+                recoverable=recoverable,
+                retry_after_ms=None if retry_after_seconds is None else 1000 * retry_after_seconds,
+                client_id=client_id,
+                command=command,
             )
             self._post(refusal.encode())
 
@@ -399,6 +410,8 @@ def _error_code(error: Exception) -> tuple[str, bool]:
             return "message_too_long", True
         case QueueFullError():
             return "session_busy", True
+        case SessionElsewhereError() | TapeTakenOver():
+            return "session_elsewhere", True
         case TooManyWaitingError():
             return "server_busy", True
         case ShuttingDownError():

@@ -49,9 +49,19 @@ class EventLog:
 
     ``hub = EventHub(TapeReader(database)); async with EventLog(database, hub) as log: ...``. The caller keeps
     ownership of the database and the hub and closes them after the log.
+
+    ``may_write`` tells by its id whether a session's tape is this server's to write; asked for each commit, on the
+    event loop. Without it all are.
     """
 
-    def __init__(self, database: Database, hub: EventHub, *, limits: LogLimits | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        hub: EventHub,
+        *,
+        limits: LogLimits | None = None,
+        may_write: Callable[[str], bool] | None = None,
+    ) -> None:
         self._database = database
         self._hub = hub
         self._limits = limits or LogLimits()
@@ -61,7 +71,7 @@ class EventLog:
             give_up_after_seconds=self._limits.give_up_after_seconds,
         )
         self._reader = TapeReader(database)
-        self._writer = _writer_for(database)
+        self._writer = _writer_for(database, may_write)
         self._pending = Pending()
         self._wake = asyncio.Event()
         # Held while anything changes a tape, so that appends and upkeep take turns instead of waiting for locks.
@@ -87,9 +97,9 @@ class EventLog:
         """Put an event on the tape. Never blocks; call it on the event loop's thread.
 
         The future is resolved once the event is committed and published. Cancelling it (or the task that awaits it)
-        does not take the event back. It fails with :class:`DuplicateClientId`, :class:`UnknownSession` or
-        :class:`TapeUnavailable`. Neighbouring ``stream_event``s of one block that wait for the same commit become
-        one event, so several futures may resolve to the same event.
+        does not take the event back. It fails with :class:`DuplicateClientId`, :class:`UnknownSession`,
+        :class:`TapeTakenOver` or :class:`TapeUnavailable`. Neighbouring ``stream_event``s of one block that wait for
+        the same commit become one event, so several futures may resolve to the same event.
 
         Raises:
             TapeOverloaded: too much waits already.
@@ -124,9 +134,13 @@ class EventLog:
         """Return ``client_id -> (seq, turn_id)`` of every message on the tape."""
         return await self._reader.client_ids(session_id)
 
-    async def open_turns(self) -> list[tuple[str, str]]:
-        """Return ``(session_id, turn_id)`` of every turn without a ``result``, over all sessions, oldest first."""
-        return await self._reader.open_turns()
+    async def open_turns(self, session_id: str | None = None) -> list[tuple[str, str]]:
+        """Return ``(session_id, turn_id)`` of every turn without a ``result``, oldest first, of one or all sessions."""
+        return await self._reader.open_turns(session_id)
+
+    async def latest(self, session_id: str, types: Collection[str], *, before: int, limit: int) -> list[RecordedEvent]:
+        """Return the last ``limit`` events of these types with ``seq < before``, newest first."""
+        return await self._reader.latest(session_id, types, before=before, limit=limit)
 
     async def compact(self, session_id: str, turn_id: str) -> int:
         """Delete the deltas of a turn whose complete block is on the tape; return how many.
@@ -291,7 +305,7 @@ def _give_up(drafts: list[Draft], error: BaseException) -> None:
                 waiter.set_exception(lost)
 
 
-def _writer_for(database: Database) -> TapeWriter:
+def _writer_for(database: Database, may_write: Callable[[str], bool] | None) -> TapeWriter:
     if database.dialect == "sqlite":
-        return SqliteWriter(database.sqlite_path)
-    return PostgresWriter(database.conninfo)
+        return SqliteWriter(database.sqlite_path, may_write)
+    return PostgresWriter(database.conninfo, may_write)

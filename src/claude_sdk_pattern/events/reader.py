@@ -51,6 +51,13 @@ class TapeReader:
         query = query.order_by(EventRow.seq).limit(limit)
         return [_recorded(row) for row in await self._all(query)]
 
+    async def latest(self, session_id: str, types: Collection[str], *, before: int, limit: int) -> list[RecordedEvent]:
+        """Return the last ``limit`` events of these types with ``seq < before``, newest first."""
+        query = select(*_COLUMNS).where(
+            EventRow.session_id == session_id, EventRow.type.in_(types), EventRow.seq < before
+        )
+        return [_recorded(row) for row in await self._all(query.order_by(EventRow.seq.desc()).limit(limit))]
+
     async def last_seq(self, session_id: str) -> int:
         """Return the number of the last event, 0 for an empty tape or an unknown session."""
         query = select(func.max(EventRow.seq)).where(EventRow.session_id == session_id)

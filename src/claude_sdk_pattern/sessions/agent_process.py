@@ -7,9 +7,6 @@ hooks and interrupts, which share the pipe.
 """
 
 import asyncio
-import contextlib
-import os
-import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -29,6 +26,7 @@ from claude_agent_sdk import (
 from claude_sdk_pattern.model_gateway.tokens import AgentCredential
 from claude_sdk_pattern.sessions.errors import AgentCrashedError, AgentStartError
 from claude_sdk_pattern.sessions.model_trouble import ModelTrouble
+from claude_sdk_pattern.sessions.process_tree import kill_tree
 from claude_sdk_pattern.sessions.sdk_client import AgentClient
 from claude_sdk_pattern.sessions.translate import UnknownMessage
 
@@ -201,11 +199,12 @@ class AgentProcess:
             owner.cancel()
 
     def kill(self) -> None:
-        """Send SIGKILL. The listener hears of it through ``on_exit`` unless :meth:`stop` was called before."""
-        pid = self.pid
-        if pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        """Send SIGKILL to it and all it has started.
+
+        The listener hears of it through ``on_exit`` unless :meth:`stop` was called before.
+        """
+        if self.pid is not None:
+            kill_tree(self.pid)
 
     # --- conversation -------------------------------------------------------------------------------------------
 

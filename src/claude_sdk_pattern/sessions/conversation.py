@@ -36,19 +36,25 @@ from claude_sdk_pattern.sessions.approvals import Answer, Approvals
 from claude_sdk_pattern.sessions.checkpoints import START, Checkpoints
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
+    AgentStartError,
     EmptyMessageError,
     MessageTooLongError,
     QueueFullError,
+    SessionElsewhereError,
     ShuttingDownError,
     TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.history import History
+from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, unavailable
+from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, find_last_checkpoint
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
+from claude_sdk_pattern.sessions.turn_meter import TurnMeter
 from claude_sdk_pattern.sessions.turns import StopReason, Turn, TurnGuard
 from claude_sdk_pattern.sessions.workspaces import Workspaces
+from claude_sdk_pattern.telemetry.metrics import Metrics
 
 logger = structlog.get_logger(__name__)
 
@@ -68,9 +74,11 @@ class ConversationServices:
     repository: SessionRepository
     model: ModelGateway
     source: ProcessSource
+    metrics: Metrics
     history: History
     checkpoints: Checkpoints
     workspaces: Workspaces
+    leases: Leases
     is_watched: Callable[[str], bool]
     """Whether anybody has a session open now."""
 
@@ -121,6 +129,7 @@ class Conversation(SessionAgent):
         self._meter = services.model.meter(session.id, spent_usd=session.cost_usd)
         self._meter.on_usage = self._on_usage
         self._billed_usd = self._meter.spent_usd
+        self._turn_meter = TurnMeter(services.metrics)
         self._approvals = Approvals(self._emit, timeout_seconds=services.settings.approval_timeout_seconds)
         self._background: set[asyncio.Task[None]] = set()
         self._idle_since = self._heard_at = asyncio.get_running_loop().time()
@@ -287,20 +296,22 @@ class Conversation(SessionAgent):
             self._turn.stop(reason)
 
     def announce_shutdown(self) -> None:
-        """Tell whoever watches that the server is about to stop."""
+        """Take no more messages, begin no more turns, and tell whoever waits for one that the server stops."""
         self._closing = True
         if self.is_busy:
             self._emit(events.Status(status="server_shutting_down"))
 
-    async def wait_idle(self) -> None:
-        """Wait until the running turn has ended."""
-        turn = self._turn
-        if turn is not None:
-            await asyncio.wait({turn.done})
+    async def wait_rested(self) -> None:
+        """Wait until the running turn has ended; only after :meth:`announce_shutdown`."""
+        if self._is_working:
+            await asyncio.wait({self._task})
 
     async def aclose(self) -> None:
         """End the process and everything that runs. Turns that are open get their ``interrupted`` result."""
         self._closing = True
+        # A message whose commit is under way is accepted, and owed a result like the others.
+        if accepting := [item for item in self._accepted.values() if isinstance(item, asyncio.Future)]:
+            await asyncio.wait(accepting)
         self._approvals.deny_all("The server is stopping.")
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
@@ -313,9 +324,29 @@ class Conversation(SessionAgent):
             else:
                 work.fail(ShuttingDownError())
         if self._checkpointing is not None:
+            # It was cancelled if the turn that waited for it was.
+            await asyncio.gather(self._checkpointing, return_exceptions=True)
+        if self._background:
+            await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def abandon(self) -> None:
+        """End the process at once and write nothing: the lease was lost. Whoever finds the turns open closes them."""
+        self._closing = True
+        if self._seat.process is not None:
+            self._seat.process.kill()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._approvals.deny_all("Another server works on this session now.")
+        await self._seat.clear()
+        for work in [self._queue.get_nowait() for _ in range(self._queue.qsize())]:
+            if not isinstance(work, Turn):
+                work.fail(SessionElsewhereError(retry_after_seconds=1))
+        if self._checkpointing is not None:
             await self._checkpointing
         if self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
+        # What waits is refused by now. It must be gone before this server may take the lease again.
+        await self._services.log.flush()
 
     # --- accepting messages -------------------------------------------------------------------------------------
 
@@ -354,8 +385,12 @@ class Conversation(SessionAgent):
     # --- turns --------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        while True:
+        while not self._closing:
             work = await self._queue.get()
+            if self._closing:
+                # Begun now it would only be cut off; `aclose` answers for it.
+                self._queue.put_nowait(work)
+                return
             self._is_working = True
             if isinstance(work, Turn):
                 self._turn = work
@@ -413,6 +448,7 @@ class Conversation(SessionAgent):
 
     async def _run_turn(self, turn: Turn) -> None:
         self._state = self._state.for_turn(turn.turn_id)
+        self._turn_meter.begin()
         if not turn.stop_asked.is_set() and self._is_refused(turn):
             return
         try:
@@ -439,23 +475,6 @@ class Conversation(SessionAgent):
         self._emit(events.Status(status="idle"))
         self._in_background(self._services.log.compact(self._session.id, turn.turn_id))
         self._checkpointing = asyncio.create_task(self._take_checkpoint(turn.turn_id))
-
-    def _is_refused(self, turn: Turn) -> bool:
-        """End the turn at once if the model is not to be asked; the message stays and can be sent again."""
-        retry_after = self._services.model.retry_after_seconds
-        if not self._meter.is_spent and retry_after is None:
-            return False
-        try:
-            if self._meter.is_spent:
-                self._emit(events.Result(subtype="error_max_budget", is_error=True, error=BUDGET_SPENT))
-            else:
-                error = unavailable(retry_after or 0.0)
-                self._emit(error)
-                self._emit(events.Result(subtype="error", is_error=True, error=error.message))
-            self._emit(events.Status(status="idle" if self.process is not None else "hibernated"))
-        finally:
-            turn.done.set_result(None)
-        return True
 
     async def _send(self, turn: Turn) -> AgentProcess | None:
         """Give the message to an agent process; return None if the turn was stopped before.
@@ -486,6 +505,23 @@ class Conversation(SessionAgent):
                 return process
         return None
 
+    def _is_refused(self, turn: Turn) -> bool:
+        """End the turn at once if the model is not to be asked; the message stays and can be sent again."""
+        retry_after = self._services.model.retry_after_seconds
+        if not self._meter.is_spent and retry_after is None:
+            return False
+        try:
+            if self._meter.is_spent:
+                self._emit(events.Result(subtype="error_max_budget", is_error=True, error=BUDGET_SPENT))
+            else:
+                error = unavailable(retry_after or 0.0)
+                self._emit(error)
+                self._emit(events.Result(subtype="error", is_error=True, error=error.message))
+            self._emit(events.Status(status="idle" if self.process is not None else "hibernated"))
+        finally:
+            turn.done.set_result(None)
+        return True
+
     def _guard(self, turn: Turn, process: AgentProcess) -> TurnGuard:
         return TurnGuard(
             turn,
@@ -514,6 +550,8 @@ class Conversation(SessionAgent):
         logger.warning("agent_process_crashed", session_id=self._session.id, code=ending.code, error=str(error))
         self._emit(events.Error(code=ending.code, message=ending.message, recoverable=True))
         await self._finish_broken(turn)
+        if self._closing:
+            return
         self._crashes += 1
         if self._crashes >= self._services.settings.max_crashes_in_a_row:
             text = "The agent process keeps stopping. Go on in a copy of this chat, or send a message to try once more."
@@ -531,11 +569,13 @@ class Conversation(SessionAgent):
             self._emit(events.Status(status="recovered"))
 
     async def _finish_broken(self, turn: Turn) -> None:
-        """Append what a broken turn lacks and its one result."""
+        """Append what a broken turn lacks and its one result, unless it has that by now."""
         log, ending = self._services.log, turn.ending
         await log.flush()
-        recorded = await log.read(self._session.id, after=turn.seq)
-        for event in closing_events(item.event for item in recorded if item.turn_id == turn.turn_id):
+        recorded = [item for item in await log.read(self._session.id, after=turn.seq) if item.turn_id == turn.turn_id]
+        if any(item.type == "result" for item in recorded):
+            return
+        for event in closing_events(item.event for item in recorded):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
         result = events.Result(
             subtype=ending.subtype,
@@ -543,6 +583,7 @@ class Conversation(SessionAgent):
             cost_usd=self._bill(),
             error=ending.message,
         )
+        self._turn_meter.observe(result)
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
 
     # --- checkpoints of the files -------------------------------------------------------------------------------
@@ -595,6 +636,22 @@ class Conversation(SessionAgent):
             self._in_background(self._services.repository.update(self._session.id, **ids))
         return process
 
+    async def last_checkpoint(self) -> str | None:
+        """Find on the tape what the agent has to remember.
+
+        Raises:
+            AgentStartError: the tape cannot be read.
+        """
+        try:
+            return await find_last_checkpoint(self._services.log, self._session.id)
+        except TapeError as error:
+            raise AgentStartError("the tape could not be read") from error
+
+    def on_memory_lost(self) -> None:
+        """Tell that the agent begins without what was said before."""
+        logger.warning("agent_memory_lost", session_id=self._session.id)
+        self._emit(MEMORY_LOST)
+
     # --- what the process says (AgentListener) ------------------------------------------------------------------
 
     def on_message(self, message: Message | UnknownMessage) -> None:
@@ -638,6 +695,11 @@ class Conversation(SessionAgent):
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}
         self._crashes = 0
+        if self._session.agent_session_id not in (None, message.session_id):
+            # The agent has gone on under another id, as it does when a person tells it to forget with `/clear`.
+            self._session = replace(self._session, agent_session_id=message.session_id)
+            values["agent_session_id"] = message.session_id
+            self._emit(MEMORY_CLEARED)
         for event in found:
             if isinstance(event, events.Context):
                 values["context_percent"] = event.percent
@@ -700,11 +762,15 @@ class Conversation(SessionAgent):
     def _emit(self, event: Event, *, actor: str = SYSTEM) -> None:
         turn_id = self._state.turn_id or (self._turn.turn_id if self._turn is not None else None)
         self._services.log.append_nowait(self._session.id, event, turn_id=turn_id, actor=actor)
+        self._turn_meter.observe(event)
 
     def _in_background(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run bookkeeping that no one waits for now; :meth:`aclose` waits for all of it."""
 
         async def run() -> None:
+            if not self._services.leases.holds(self._session.id):
+                work.close()
+                return
             try:
                 await work
             except Exception:

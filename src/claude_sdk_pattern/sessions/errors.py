@@ -10,6 +10,7 @@
     │   ├── QueueFullError         too many messages wait already; try again when some were answered
     │   └── TooManyWaitingError    too many sessions wait for an agent process; try again in a moment
     ├── RequestNotPendingError     the permission request was answered, expired or never was
+    ├── SessionElsewhereError      another server works on the session; try again there, or here in a moment
     ├── NothingToForkError         the session has no answered turn to begin a fork from
     ├── NothingToRewindError       there is no message with that number to go back to
     └── ShuttingDownError          the server is stopping; try again in a moment
@@ -70,6 +71,17 @@ class RequestNotPendingError(SessionError):
     def __init__(self, request_id: str) -> None:
         super().__init__("this permission request is not pending any more")
         self.request_id = request_id
+
+
+class SessionElsewhereError(SessionError):
+    """Another server works on the session. It can be read here, and changed there.
+
+    ``retry_after_seconds`` is when this server could take it over if that one does not answer any more.
+    """
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__("another server works on this session; try again in a moment")
+        self.retry_after_seconds = retry_after_seconds
 
 
 class NothingToForkError(SessionError):

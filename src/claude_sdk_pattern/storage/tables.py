@@ -111,6 +111,24 @@ class SessionRow(Base):
     last_active_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class SessionLeaseRow(Base):
+    """Which server works on a session, and until when unless it says again that it does.
+
+    ``node_id`` names the server's data folder and outlives restarts, ``run_id`` one run of it. ``expires_at_ms`` is by
+    the database's clock. No index on it: renewing would then have to change the index as well, and there are never
+    more rows than sessions that are open somewhere.
+    """
+
+    __tablename__ = "session_leases"
+
+    session_id: Mapped[str] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
+    node_id: Mapped[str] = mapped_column(String(36))
+    run_id: Mapped[str] = mapped_column(String(36))
+    # The node that held it before and did not give it back.
+    taken_from: Mapped[str | None] = mapped_column(String(36))
+    expires_at_ms: Mapped[int] = mapped_column(BigInteger)
+
+
 class EventRow(Base):
     """One event of a tape. ``payload`` is the event's own JSON, the other columns are its envelope."""
 

@@ -7,7 +7,7 @@ export type AnyEvent = (UserMessage | Status | StreamEvent | Text | Thinking | T
  */
 export interface Frames {
 client: (UserMessageFrame | InterruptFrame | PermissionResponseFrame | (SyncCommand | ForkCommand | ResumeCommand | ContinueCommand | SetModelCommand | SetPermissionModeCommand | RewindCommand) | PresenceFrame | PingFrame)
-connection: (HelloFrame | PresenceUpdate | PongFrame | ErrorFrame | CommandResultFrame)
+connection: (HelloFrame | PresenceUpdate | StatusFrame | PongFrame | ErrorFrame | CommandResultFrame)
 envelope: Envelope
 event: AnyEvent
 }
@@ -153,6 +153,13 @@ username: string
 export interface PresenceUpdate {
 participants: Participant[]
 type: "presence"
+}
+/**
+ * What the server does, for those in sessions that do nothing: it concerns nobody's tape, so it has no number.
+ */
+export interface StatusFrame {
+status: "server_shutting_down"
+type: "status"
 }
 /**
  * The answer to ``ping``.
