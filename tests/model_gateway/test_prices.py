@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.platform import REAL_KEY, SECRET_KEY
 
 from claude_sdk_pattern.model_gateway.prices import PriceTable, PriceTableError, load_prices
 from claude_sdk_pattern.model_gateway.usage import Usage, read_usage
@@ -117,8 +118,8 @@ def test_the_server_does_not_start_with_prices_it_cannot_read(tmp_path: Path) ->
         [sys.executable, "-c", "from claude_sdk_pattern.cli import app; app()", "serve"],
         env={
             **os.environ,
-            "ANTHROPIC_API_KEY": "sk-ant-nobody",
-            "CLAUDE_SDK_PATTERN_SECRET_KEY": "x" * 32,
+            "ANTHROPIC_API_KEY": REAL_KEY,
+            "CLAUDE_SDK_PATTERN_SECRET_KEY": SECRET_KEY,
             "CLAUDE_SDK_PATTERN_DATA_DIR": str(tmp_path),
             "CLAUDE_SDK_PATTERN_MODEL_PRICES_FILE": str(tmp_path / "missing.yaml"),
         },
