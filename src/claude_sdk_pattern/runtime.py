@@ -15,7 +15,7 @@ from claude_sdk_pattern.api.presence import Presence
 from claude_sdk_pattern.api.services import Services
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events.hub import EventHub
-from claude_sdk_pattern.events.log import EventLog
+from claude_sdk_pattern.events.log import EventLog, LogLimits
 from claude_sdk_pattern.events.reader import TapeReader
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation, write_launcher
 from claude_sdk_pattern.model_gateway.loopback import serve_on_loopback
@@ -41,8 +41,9 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
     async with contextlib.AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(settings.database_url))
         await require_current_schema(database)
-        hub = EventHub(TapeReader(database))
-        log = await stack.enter_async_context(EventLog(database, hub))
+        short = settings.max_tool_result_bytes
+        hub = EventHub(TapeReader(database, tool_result_bytes=short))
+        log = await stack.enter_async_context(EventLog(database, hub, limits=LogLimits(tool_result_bytes=short)))
         gateway_url, tokens = await _start_gateway(settings, stack)
         workspaces = Workspaces(settings.data_dir)
         factory = ProcessFactory(

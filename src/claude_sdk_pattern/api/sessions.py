@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from jsonschema import Draft202012Validator, SchemaError
 from uuid_utils import uuid4
 
@@ -143,6 +143,17 @@ async def read_messages(
         max(session.last_seq, page[-1].seq if page else 0),
     )
     return Response(body, media_type="application/json")
+
+
+@router.get("/{session_id}/messages/{seq}", response_model=dict[str, Any])
+async def read_message(
+    session: Readable, seq: Annotated[int, Path(ge=1, le=MAX_SEQ)], services: ServicesDependency
+) -> Response:
+    """Read one event, whole: a long tool result too, of which other answers have the beginning."""
+    found = await services.log.get(session.id, seq)
+    if found is None:
+        raise Problem(404, "event_not_found", "No such event", "The tape of this session has no event of this number.")
+    return Response(found.frame, media_type="application/json")
 
 
 @router.post("/{session_id}/messages", status_code=202)

@@ -30,12 +30,18 @@ _logger = structlog.get_logger(__name__)
 class LogLimits:
     """How much may wait for the database, and how long the log keeps trying.
 
+    ``max_pending_bytes`` is for ordinary events, ``max_pending_large_bytes`` for those over 1 MiB: each alone makes the
+    log refuse events of its kind. The latter is three times the longest line that an agent process may send.
+    ``tool_result_bytes`` is how much of a tool result readers get; None: all of it.
+
     Retries begin after ``retry_first_seconds``, each waits twice as long as the one before up to
     ``retry_max_seconds``, and a batch is given up ``give_up_after_seconds`` after its first attempt.
     """
 
     max_pending_events: int = 10_000
     max_pending_bytes: int = 4 * 1024 * 1024
+    max_pending_large_bytes: int = 192 * 1024 * 1024
+    tool_result_bytes: int | None = None
     retry_first_seconds: float = 0.02
     retry_max_seconds: float = 1.0
     give_up_after_seconds: float = 10.0
@@ -52,7 +58,7 @@ class EventLog:
         self._database = database
         self._hub = hub
         self._limits = limits or LogLimits()
-        self._reader = TapeReader(database)
+        self._reader = TapeReader(database, tool_result_bytes=self._limits.tool_result_bytes)
         self._writer = _writer_for(database)
         self._pending = Pending()
         self._wake = asyncio.Event()
@@ -99,8 +105,15 @@ class EventLog:
     async def read(
         self, session_id: str, *, after: int = 0, until: int | None = None, limit: int | None = None
     ) -> list[RecordedEvent]:
-        """Return the committed events with ``after < seq <= until``, in order, at most ``limit``."""
+        """Return the committed events with ``after < seq <= until``, in order, at most ``limit``.
+
+        Long tool results are short, as all readers get them; :meth:`get` returns one as it is.
+        """
         return await self._reader.read(session_id, after=after, until=until, limit=limit)
+
+    async def get(self, session_id: str, seq: int) -> RecordedEvent | None:
+        """Return one committed event, whole however long it is; None if there is none with this number."""
+        return await self._reader.get(session_id, seq)
 
     async def last_seq(self, session_id: str) -> int:
         """Return the number of the last committed event, 0 for an empty tape or an unknown session."""
@@ -179,6 +192,8 @@ class EventLog:
         if made is not None:
             return made
         made = draft(session_id, event, turn_id, actor, time.time_ns() // 1_000_000)
+        if made.is_large and pending.large_bytes >= limits.max_pending_large_bytes:
+            raise TapeOverloaded(pending.events, pending.large_bytes)
         if not pending:
             self._newest_batch = asyncio.get_running_loop().create_future()
             self._wake.set()
@@ -217,8 +232,9 @@ class EventLog:
             _finish(batch)
 
     def _announce(self, drafts: list[Draft], outcomes: list[Outcome]) -> None:
+        short = self._limits.tool_result_bytes
         ends = [
-            (made, made.recorded(outcome) if isinstance(outcome, int) else outcome)
+            (made, made.recorded(outcome, short) if isinstance(outcome, int) else outcome)
             for made, outcome in zip(drafts, outcomes, strict=True)
         ]
         self._hub.publish([end for _, end in ends if isinstance(end, RecordedEvent)])
