@@ -56,6 +56,12 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
     sessions.SessionNotFoundError: _NO_SUCH_SESSION,
     sessions.MessageTooLongError: ProblemKind(status=422, code="message_too_long", title="Message too long"),
     sessions.EmptyMessageError: ProblemKind(status=422, code="message_empty", title="Empty message"),
+    sessions.TooManyAttachmentsError: ProblemKind(
+        status=422, code="too_many_attachments", title="Too many attachments"
+    ),
+    sessions.AttachmentNotFoundError: ProblemKind(status=404, code="attachment_not_found", title="No such attachment"),
+    sessions.AttachmentTooLargeError: ProblemKind(status=413, code="body_too_large", title="File too large"),
+    sessions.StorageFullError: ProblemKind(status=507, code="storage_full", title="Storage full"),
     sessions.QueueFullError: ProblemKind(status=409, code="session_busy", title="Too many messages wait"),
     sessions.RequestNotPendingError: ProblemKind(status=409, code="request_not_pending", title="Not pending any more"),
     sessions.NothingToForkError: ProblemKind(status=409, code="nothing_to_fork", title="Nothing to fork"),

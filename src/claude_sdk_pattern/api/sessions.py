@@ -162,7 +162,11 @@ async def send_message(
 ) -> MessageAccepted:
     """Send a message. It is stored when this answers, and answered when its turn comes."""
     accepted = await services.manager.submit(
-        session.id, body.text, client_id=body.client_id or str(uuid4()), actor=user_actor(user.id)
+        session.id,
+        body.text,
+        client_id=body.client_id or str(uuid4()),
+        actor=user_actor(user.id),
+        attachments=body.attachments,
     )
     return MessageAccepted(turn_id=accepted.turn_id, seq=accepted.seq)
 

@@ -48,11 +48,14 @@ from claude_sdk_pattern.events.recorded import user_actor
 from claude_sdk_pattern.events.resume import resume_point
 from claude_sdk_pattern.sessions.approvals import Answer
 from claude_sdk_pattern.sessions.errors import (
+    AttachmentNotFoundError,
     MessageTooLongError,
     QueueFullError,
     SessionError,
     SessionNotFoundError,
     ShuttingDownError,
+    StorageFullError,
+    TooManyAttachmentsError,
 )
 from claude_sdk_pattern.sessions.repository import Session
 
@@ -326,7 +329,9 @@ class _Chat:
         conversation = await self._services.manager.open(self._session.id)
         match frame:
             case UserMessageFrame():
-                await conversation.submit(frame.text, client_id=frame.client_id, actor=self._actor)
+                await conversation.submit(
+                    frame.text, client_id=frame.client_id, actor=self._actor, attachments=frame.attachments
+                )
             case InterruptFrame():
                 conversation.interrupt()
             case PermissionResponseFrame():
@@ -398,6 +403,12 @@ def _error_code(error: Exception) -> tuple[str, bool]:
             return "message_too_long", True
         case QueueFullError():
             return "session_busy", True
+        case AttachmentNotFoundError():
+            return "attachment_not_found", True
+        case TooManyAttachmentsError():
+            return "too_many_attachments", True
+        case StorageFullError():
+            return "storage_full", True
         case ShuttingDownError():
             return "server_shutting_down", True
         case SessionNotFoundError() | AccountError():

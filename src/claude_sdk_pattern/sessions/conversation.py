@@ -8,7 +8,7 @@ brings it back by resume.
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,16 +30,21 @@ from claude_sdk_pattern.events.types import Event
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, SessionAgent, apply_settings
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
+from claude_sdk_pattern.sessions.attachments import AttachmentStore
+from claude_sdk_pattern.sessions.disk import DiskWatermark, is_out_of_space
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
     EmptyMessageError,
     MessageTooLongError,
     QueueFullError,
     ShuttingDownError,
+    StorageFullError,
+    TooManyAttachmentsError,
 )
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
+from claude_sdk_pattern.sessions.workspaces import Workspaces
 
 logger = structlog.get_logger(__name__)
 
@@ -58,6 +63,9 @@ class ConversationServices:
     log: EventLog
     repository: SessionRepository
     source: ProcessSource
+    workspaces: Workspaces
+    attachments: AttachmentStore
+    disk: DiskWatermark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +83,7 @@ class _Turn:
     turn_id: str
     seq: int
     text: str
+    attachments: tuple[events.AttachmentRef, ...] = ()
     interrupt: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
@@ -137,11 +146,15 @@ class Conversation(SessionAgent):
             return self._state.status or "thinking"
         return "idle" if self.has_process else "hibernated"
 
-    async def submit(self, text: str, *, client_id: str, actor: str) -> Accepted:
+    async def submit(self, text: str, *, client_id: str, actor: str, attachments: Sequence[str] = ()) -> Accepted:
         """Put a message on the tape and in the queue; the same ``client_id`` again gets the first answer again.
 
+        ``attachments`` are the ids of files uploaded to this session; with some, the text may be empty.
+
         Raises:
-            MessageRefusedError: it is empty, too long, or too many wait.
+            MessageRefusedError: it is empty, too long, carries too many files, or too many wait.
+            AttachmentNotFoundError: one of the files was not uploaded to this session.
+            StorageFullError: the disk is almost full.
             ShuttingDownError: the server is stopping.
             TapeError: it could not be stored; nothing of it is kept.
         """
@@ -150,12 +163,12 @@ class Conversation(SessionAgent):
             return known
         if known is not None:
             return await asyncio.shield(known)
-        self._check(text)
+        self._check(text, attachments)
         accepting: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
         self._accepted[client_id] = accepting
         self._accepting += 1
         try:
-            accepted = await self._accept(text, client_id, actor)
+            accepted = await self._accept(text, client_id, actor, attachments)
         except BaseException as error:
             del self._accepted[client_id]
             accepting.set_exception(error if isinstance(error, Exception) else ShuttingDownError())
@@ -245,27 +258,31 @@ class Conversation(SessionAgent):
 
     # --- accepting messages -------------------------------------------------------------------------------------
 
-    def _check(self, text: str) -> None:
+    def _check(self, text: str, attachments: Sequence[str]) -> None:
         settings = self._services.settings
         if self._closing:
             raise ShuttingDownError
-        if not text.strip():
+        if not text.strip() and not attachments:
             raise EmptyMessageError
         if len(text) > settings.max_message_length:
             raise MessageTooLongError(len(text), settings.max_message_length)
         if self._queue.qsize() >= settings.max_queued_messages:
             raise QueueFullError(settings.max_queued_messages)
+        if len(attachments) > settings.max_attachments_per_message:
+            raise TooManyAttachmentsError(len(attachments), settings.max_attachments_per_message)
+        self._services.disk.require()
 
-    async def _accept(self, text: str, client_id: str, actor: str) -> Accepted:
+    async def _accept(self, text: str, client_id: str, actor: str, attachment_ids: Sequence[str]) -> Accepted:
         turn_id = str(uuid4())
-        message = events.UserMessage(text=text, client_id=client_id)
+        attachments = await self._services.attachments.take(self._session.id, attachment_ids)
+        message = events.UserMessage(text=text, client_id=client_id, attachments=attachments)
         try:
             recorded = await self._services.log.append(self._session.id, message, turn_id=turn_id, actor=actor)
         except DuplicateClientId as duplicate:
             return Accepted(turn_id=duplicate.turn_id or "", seq=duplicate.seq)
-        self._queue.put_nowait(_Turn(turn_id=turn_id, seq=recorded.seq, text=text))
+        self._queue.put_nowait(_Turn(turn_id=turn_id, seq=recorded.seq, text=text, attachments=attachments))
         if self._session.title == UNTITLED:
-            self._name_after(text)
+            self._name_after(text.strip() or attachments[0].name)
         return Accepted(turn_id=turn_id, seq=recorded.seq)
 
     def _name_after(self, text: str) -> None:
@@ -304,11 +321,13 @@ class Conversation(SessionAgent):
     async def _run_turn(self, turn: _Turn) -> None:
         self._state = self._state.for_turn(turn.turn_id)
         try:
+            self._services.disk.require()
             process = await self._ready_process()
+            content = await self._content_of(turn, process)
             if turn.interrupt.is_set():
                 self._emit(events.Result(subtype="interrupted", is_error=False))
             else:
-                await process.send(turn.text, message_uuid=turn.turn_id)
+                await process.send(content, message_uuid=turn.turn_id)
                 # Said after the message is on its way, which has waited for one commit already.
                 self._set_status("thinking")
                 await self._result_of(turn, process)
@@ -319,14 +338,25 @@ class Conversation(SessionAgent):
         except Exception as error:  # noqa: BLE001 - reasons below
             # A full disk, a database that is away: whatever keeps an agent from its seat ends this turn and not the
             # session, which would otherwise never answer again.
-            self._report_no_start(error)
+            reason = self._report_no_start(error)
             if not turn.done.done():
-                self._emit(events.Result(subtype="error", is_error=True, error="The agent could not be started."))
+                self._emit(events.Result(subtype="error", is_error=True, error=reason))
         finally:
             if not turn.done.done():
                 turn.done.set_result(None)
         self._emit(events.Status(status="idle"))
         self._in_background(self._services.log.compact(self._session.id, turn.turn_id))
+
+    async def _content_of(self, turn: _Turn, process: AgentProcess) -> str | list[events.JsonObject]:
+        """Return a turn's message as the agent gets it, with its files in the workspace."""
+        if not turn.attachments:
+            return turn.text
+        workspace = self._services.workspaces.ensure(process.workspace_id)
+        delivered = await self._services.attachments.deliver(self._session.id, workspace, turn.text, turn.attachments)
+        for attachment in delivered.not_shown:
+            text = f"{attachment.name} is too large to be shown to the agent. It lies in its workspace, as a file."
+            self._emit(events.Notice(code="attachment_not_shown", message=text))
+        return delivered.content
 
     async def _result_of(self, turn: _Turn, process: AgentProcess) -> None:
         """Wait for the turn's result; an interrupt that is not obeyed in time ends the process.
@@ -357,10 +387,15 @@ class Conversation(SessionAgent):
             if not turn.done.done():
                 self._lose_process(AgentCrashedError("the agent process did not stop"))
 
-    def _report_no_start(self, error: Exception) -> None:
+    def _report_no_start(self, error: Exception) -> str:
         logger.error("agent_start_failed", session_id=self._session.id, exc_info=error)
+        if isinstance(error, StorageFullError) or is_out_of_space(error):
+            text = "The server's storage is full. Your message is saved; send it again when there is room."
+            self._emit(events.Error(code="storage_full", message=text, recoverable=True))
+            return "The server's storage is full."
         text = "The agent could not be started. Your message is saved; try again in a moment."
         self._emit(events.Error(code="agent_start_failed", message=text, recoverable=True))
+        return "The agent could not be started."
 
     async def _recover(self, turn: _Turn, error: AgentCrashedError) -> None:
         """Close a turn whose process died, and bring the process back."""

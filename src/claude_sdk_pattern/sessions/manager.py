@@ -15,7 +15,9 @@ from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
+from claude_sdk_pattern.sessions.attachments import AttachmentStore
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
+from claude_sdk_pattern.sessions.disk import DiskWatermark
 from claude_sdk_pattern.sessions.errors import NothingToForkError, ShuttingDownError
 from claude_sdk_pattern.sessions.pool import WarmPool
 from claude_sdk_pattern.sessions.process_factory import TRANSCRIPT_PROJECT, ProcessFactory
@@ -56,11 +58,18 @@ class SessionManager:
         self._hub = hub
         self._workspaces = workspaces
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
+        disk = DiskWatermark(settings.data_dir, min_free_bytes=settings.min_free_disk_mb * 1024 * 1024)
+        self.attachments = AttachmentStore(
+            database, settings.data_dir, disk=disk, max_bytes=settings.max_attachment_bytes
+        )
         self._services = ConversationServices(
             settings=settings,
             log=log,
             repository=self.repository,
             source=ProcessSource(factory=factory, pool=self.pool, slots=ProcessSlots(settings.max_sessions)),
+            workspaces=workspaces,
+            attachments=self.attachments,
+            disk=disk,
         )
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}
@@ -69,6 +78,7 @@ class SessionManager:
 
     async def __aenter__(self) -> Self:
         await self._workspaces.sweep_private()
+        await self.attachments.sweep()
         await self._close_broken_turns()
         await self.pool.__aenter__()
         self._janitor = asyncio.create_task(self._hibernate_quiet_sessions(), name="session-janitor")
@@ -168,6 +178,7 @@ class SessionManager:
             context_percent=source.context_percent,
         )
         await self._log.copy(source.id, target.id, until=end.seq)
+        await self.attachments.copy(source.id, target.id)
         return await self.repository.get(target.id)
 
     async def delete(self, session_id: str) -> None:
@@ -183,6 +194,7 @@ class SessionManager:
             await self._transcripts.delete({"project_key": TRANSCRIPT_PROJECT, "session_id": session.agent_session_id})
         if session.workspace_id is not None:
             await self._workspaces.remove(session.workspace_id)
+        await self.attachments.remove(session_id)
 
     # --- conversations ------------------------------------------------------------------------------------------
 
@@ -206,10 +218,12 @@ class SessionManager:
             opening.add_done_callback(lambda _: self._opening.pop(session_id, None))
         return await asyncio.shield(opening)
 
-    async def submit(self, session_id: str, text: str, *, client_id: str, actor: str) -> Accepted:
+    async def submit(
+        self, session_id: str, text: str, *, client_id: str, actor: str, attachments: Sequence[str] = ()
+    ) -> Accepted:
         """Put a message into a session; see :meth:`Conversation.submit`."""
         conversation = await self.open(session_id)
-        return await conversation.submit(text, client_id=client_id, actor=actor)
+        return await conversation.submit(text, client_id=client_id, actor=actor, attachments=attachments)
 
     async def _open(self, session_id: str) -> Conversation:
         session = await self.repository.get(session_id)
