@@ -6,14 +6,12 @@ twice in one line.
 
 import asyncio
 import os
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.support.platform import Chat, Platform
+from tests.support.platform import Platform
 
 from claude_sdk_pattern.events import types as events
-from claude_sdk_pattern.sessions.workspaces import Workspaces
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli]
 
@@ -21,17 +19,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.cli]
 PDF_BYTES = 15_000_000
 
 
-def workspace(chat: Chat) -> Path:
-    workspace_id = chat.conversation.session.workspace_id
-    assert workspace_id is not None
-    return Workspaces(chat.platform.data_dir).path(workspace_id)
-
-
 async def test_a_result_of_20_mb_reaches_readers_short_and_the_session_goes_on(platform: Platform) -> None:
     async with await platform.chat() as chat, await platform.chat() as other:
         await chat.ask("say exactly: first")
         await other.ask("say exactly: first")
-        (workspace(chat) / "big.pdf").write_bytes(b"%PDF-1.4\n" + os.urandom(PDF_BYTES))
+        (chat.workspace / "big.pdf").write_bytes(b"%PDF-1.4\n" + os.urandom(PDF_BYTES))
         streaming = asyncio.create_task(other.ask("stream 300 tokens at 100 tokens per second"))
         _, ended = await chat.ask("read file big.pdf")
         assert ended.subtype == "success"

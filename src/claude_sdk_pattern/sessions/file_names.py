@@ -27,7 +27,7 @@ def safe_name(given: str) -> str:
     stem = name.removesuffix(suffix)
     while len(stem) + len(suffix) > _MAX_CHARACTERS or len((stem + suffix).encode()) > _MAX_BYTES:
         stem = stem[:-1]
-    return stem.rstrip() + suffix
+    return stem.rstrip(". ") + suffix
 
 
 def numbered(name: str, number: int) -> str:
