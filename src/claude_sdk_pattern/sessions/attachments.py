@@ -173,6 +173,7 @@ class AttachmentStore:
         """Put a message's files into the workspace, and what the model can look at into the message.
 
         Raises:
+            AttachmentNotFoundError: the bytes of one are not on this machine (any more).
             StorageFullError: there is no room for them.
             OSError: they cannot be read or written.
         """
@@ -273,6 +274,8 @@ class AttachmentStore:
         room = MAX_SHOWN_BYTES
         for attachment in attachments:
             stored = self.path(session_id, attachment.attachment_id)
+            if not stored.is_file():
+                raise AttachmentNotFoundError
             place = place_file(workspace, attachment.name, stored)
             remark = ""
             if attachment.media_type in IMAGES or attachment.media_type == PDF:

@@ -34,6 +34,7 @@ from claude_sdk_pattern.sessions.attachments import AttachmentStore
 from claude_sdk_pattern.sessions.disk import DiskWatermark, is_out_of_space
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
+    AttachmentNotFoundError,
     EmptyMessageError,
     MessageTooLongError,
     QueueFullError,
@@ -109,7 +110,7 @@ class Conversation(SessionAgent):
         self._queue: asyncio.Queue[_Turn | None] = asyncio.Queue()
         self._turn: _Turn | None = None
         self._seat = AgentSeat(self, services.source)
-        self._state = TranslationState()
+        self._state = TranslationState(wants_data=session.output_schema is not None)
         self._approvals = Approvals(self._emit, timeout_seconds=services.settings.approval_timeout_seconds)
         self._background: set[asyncio.Task[None]] = set()
         self._idle_since = asyncio.get_running_loop().time()
@@ -393,6 +394,10 @@ class Conversation(SessionAgent):
             text = "The server's storage is full. Your message is saved; send it again when there is room."
             self._emit(events.Error(code="storage_full", message=text, recoverable=True))
             return "The server's storage is full."
+        if isinstance(error, AttachmentNotFoundError):
+            text = "A file of this message is not there any more. Attach it again."
+            self._emit(events.Error(code="attachment_not_found", message=text, recoverable=False))
+            return text
         text = "The agent could not be started. Your message is saved; try again in a moment."
         self._emit(events.Error(code="agent_start_failed", message=text, recoverable=True))
         return "The agent could not be started."

@@ -55,6 +55,9 @@ _SILENT_KINDS = frozenset({"command_lifecycle"})
 # The tools that start a subagent; the CLI renamed the first to the second and accepts both.
 _SUBAGENT_TOOLS = frozenset({"Task", "Agent"})
 
+# The CLI has the model hand in the data that an output schema demands through a tool of this name.
+_DATA_TOOL = "StructuredOutput"
+
 # What `/context`, `/compact` and their like print.
 _COMMAND_OUTPUT = re.compile(r"<local-command-stdout>(.*)</local-command-stdout>", re.DOTALL)
 
@@ -90,7 +93,8 @@ class _OpenTool:
 class TranslationState:
     """What the translation of one turn has to remember; a new turn begins with :meth:`for_turn`.
 
-    ``cost_so_far_usd`` spans turns: the CLI reports what its process has cost in total.
+    ``cost_so_far_usd`` spans turns: the CLI reports what its process has cost in total. So does ``wants_data``: the
+    session has an output schema, and an answer without data that fits it is none.
     """
 
     turn_id: str = ""
@@ -100,12 +104,15 @@ class TranslationState:
     stream: dict[int, _OpenBlock] = field(default_factory=dict[int, _OpenBlock])
     tools: dict[str, _OpenTool] = field(default_factory=dict[str, _OpenTool])
     cost_so_far_usd: float = 0.0
+    wants_data: bool = False
+    # What the CLI last found wrong with the data.
+    misfit: str | None = None
     checkpoint: str | None = None
     context_tokens: int = 0
 
     def for_turn(self, turn_id: str) -> "TranslationState":
         """Return the state in which the turn ``turn_id`` begins."""
-        return TranslationState(turn_id=turn_id, cost_so_far_usd=self.cost_so_far_usd)
+        return TranslationState(turn_id=turn_id, cost_so_far_usd=self.cost_so_far_usd, wants_data=self.wants_data)
 
 
 type Translation = tuple[TranslationState, list[Event]]
@@ -315,6 +322,8 @@ def _tool_answered(state: TranslationState, block: ToolResultBlock, now_ms: int)
     if tool is not None and tool.name in _SUBAGENT_TOOLS:
         agent_type, description = _subagent(tool)
         found.append(events.AgentStop(agent_id=block.tool_use_id, agent_type=agent_type, description=description))
+    if tool is not None and tool.name == _DATA_TOOL:
+        state = replace(state, misfit=str(block.content) if block.is_error else None)
     return replace(state, tools=rest), found
 
 
@@ -324,9 +333,14 @@ def _tool_answered(state: TranslationState, block: ToolResultBlock, now_ms: int)
 def _result(state: TranslationState, message: ResultMessage) -> Translation:
     total = message.total_cost_usd or state.cost_so_far_usd
     subtype = _result_subtype(message)
+    missing = _missing_data(state, message, subtype)
+    if missing is not None:
+        subtype = "error"
     failed = subtype not in ("success", "interrupted")
     found = [*_withdrawn(state.stream), *_context(state, message)]
-    if failed:
+    if missing is not None:
+        found.append(events.Error(code="structured_output_failed", message=missing, recoverable=True))
+    elif failed:
         found += _api_error(message)
     found.append(
         events.Result(
@@ -338,7 +352,7 @@ def _result(state: TranslationState, message: ResultMessage) -> Translation:
             duration_ms=message.duration_ms,
             num_turns=message.num_turns,
             structured_output=message.structured_output,
-            error=_error_text(message) if failed else None,
+            error=missing or (_error_text(message) if failed else None),
             checkpoint=state.checkpoint,
         )
     )
@@ -379,6 +393,18 @@ def _result_subtype(message: ResultMessage) -> events.ResultSubtype:
             return "success"
         case _:
             return "error"
+
+
+def _missing_data(state: TranslationState, message: ResultMessage, subtype: events.ResultSubtype) -> str | None:
+    """Return why there is no data although the session's schema demands some; None if nothing is missing."""
+    gave_up = message.subtype == "error_max_structured_output_retries"
+    # A model that never hands anything in is reported as a success. Commands of the CLI do not reach the model.
+    was_asked = state.wants_data and message.num_turns > 0
+    if not gave_up and not (was_asked and subtype == "success" and message.structured_output is None):
+        return None
+    if state.misfit is not None:
+        return f"The agent's data does not fit the output schema. {state.misfit}"
+    return "The agent handed in no data that fits the output schema."
 
 
 def _error_text(message: ResultMessage) -> str:

@@ -36,6 +36,7 @@ _DEMANDS_OF_THE_CLI = (
     "Your response above was stopped by a safety classifier",
 )
 _NOTES_OF_THE_CLI = (
+    "[structured-output-enforce]",
     "[Request interrupted by user",
     "Base directory for this skill:",
     "<command-message>",
