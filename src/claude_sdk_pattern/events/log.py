@@ -67,6 +67,8 @@ class EventLog:
         self._flusher: asyncio.Task[None] | None = None
         # Done when the newest batch is; batches end in the order they began.
         self._newest_batch: asyncio.Future[None] | None = None
+        # Turns of which an event was given up, until whoever runs them asks.
+        self._damaged: set[tuple[str, str]] = set()
         self._is_closing = False
         self._closing = asyncio.Lock()
         self._is_closed = False
@@ -159,6 +161,16 @@ class EventLog:
         results = await asyncio.gather(*closing)
         return results[-1].seq if results else copied.last_seq
 
+    def is_damaged(self, session_id: str, turn_id: str) -> bool:
+        """Return whether an event of a turn was given up because the database did not answer; say so once.
+
+        Events that still wait are not lost yet: call :meth:`flush` before.
+        """
+        key = (session_id, turn_id)
+        is_damaged = key in self._damaged
+        self._damaged.discard(key)
+        return is_damaged
+
     async def flush(self) -> None:
         """Wait until everything appended before this call is committed and published, or has failed."""
         if self._newest_batch is not None:
@@ -212,7 +224,7 @@ class EventLog:
                     await self._commit_pending()
         except asyncio.CancelledError as error:
             # The shutdown itself was cancelled: nobody may wait for what will not be written.
-            _give_up(self._pending.take(), error)
+            self._give_up(self._pending.take(), error)
             _finish(self._newest_batch)
             raise
 
@@ -223,10 +235,10 @@ class EventLog:
                 made.seal()
             self._announce(drafts, await self._retried(lambda: self._writer.write(drafts)))
         except asyncio.CancelledError as error:
-            _give_up(drafts, error)
+            self._give_up(drafts, error)
             raise
         except Exception as error:  # noqa: BLE001 - every tape hangs on this task: no error may end it
-            _give_up(drafts, error)
+            self._give_up(drafts, error)
         finally:
             self._pending.settle(drafts)
             _finish(batch)
@@ -243,6 +255,19 @@ class EventLog:
                 _resolve(made, end)
             else:
                 _reject(made, end)
+
+    def _give_up(self, drafts: list[Draft], error: BaseException) -> None:
+        if not drafts:
+            return
+        _logger.error("tape_batch_lost", events=len(drafts), exc_info=error)
+        self._damaged.update((made.session_id, made.turn_id) for made in drafts if made.turn_id is not None)
+        for made in drafts:
+            # One exception for each: a shared one would collect the traceback of everybody it is raised in.
+            lost = TapeUnavailable(str(error))
+            lost.__cause__ = error
+            for waiter in made.waiters:
+                if not waiter.done():
+                    waiter.set_exception(lost)
 
     async def _retried[T](self, attempt: Callable[[], Awaitable[T]]) -> T:
         loop = asyncio.get_running_loop()
@@ -278,19 +303,6 @@ def _reject(made: Draft, error: TapeError) -> None:
     for waiter in made.waiters:
         if not waiter.done():
             waiter.set_exception(error)
-
-
-def _give_up(drafts: list[Draft], error: BaseException) -> None:
-    if not drafts:
-        return
-    _logger.error("tape_batch_lost", events=len(drafts), exc_info=error)
-    for made in drafts:
-        # One exception for each: a shared one would collect the traceback of everybody it is raised in.
-        lost = TapeUnavailable(str(error))
-        lost.__cause__ = error
-        for waiter in made.waiters:
-            if not waiter.done():
-                waiter.set_exception(lost)
 
 
 def _writer_for(database: Database) -> TapeWriter:

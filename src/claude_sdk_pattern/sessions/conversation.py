@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 from claude_agent_sdk import (
@@ -23,7 +23,14 @@ from uuid_utils import uuid4
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events import types as events
-from claude_sdk_pattern.events.errors import DuplicateClientId, TapeError
+from claude_sdk_pattern.events.errors import (
+    DuplicateClientId,
+    TapeClosed,
+    TapeError,
+    TapeOverloaded,
+    TapeUnavailable,
+    UnknownSession,
+)
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import AGENT, SYSTEM
 from claude_sdk_pattern.events.types import Event
@@ -31,7 +38,7 @@ from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, SessionAgent, apply_settings
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
 from claude_sdk_pattern.sessions.attachments import AttachmentStore
-from claude_sdk_pattern.sessions.disk import DiskWatermark, is_out_of_space
+from claude_sdk_pattern.sessions.disk import DiskWatermark, is_out_of_space, told_as_full
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
     AttachmentNotFoundError,
@@ -48,6 +55,9 @@ from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessa
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 
 logger = structlog.get_logger(__name__)
+
+# How often a turn that the tape lost a part of is tried to be closed; the log itself tries for longer each time.
+_MEND_SECONDS = 1.0
 
 # What a session is called until its first message names it.
 UNTITLED = "New chat"
@@ -300,14 +310,18 @@ class Conversation(SessionAgent):
         while True:
             turn = await self._queue.get()
             self._turn = turn
+            is_damaged = False
             try:
                 await (self._wake() if turn is None else self._run_turn(turn))
             except TapeError:
-                # The tape cannot take anything now. The turn stays open on it and is closed at the next start.
+                # The tape cannot take anything now.
                 logger.exception("turn_not_recorded", session_id=self._session.id)
+                is_damaged = True
             self._turn = None
             self._idle_since = asyncio.get_running_loop().time()
             await self._seat.notify_idle()
+            if turn is not None:
+                await self._mend(turn, is_damaged=is_damaged)
 
     async def _wake(self) -> None:
         try:
@@ -423,15 +437,42 @@ class Conversation(SessionAgent):
         else:
             self._emit(events.Status(status="recovered"))
 
-    async def _finish_broken(self, turn: _Turn, reason: str | None) -> None:
-        """Append what a broken turn lacks and its ``interrupted`` result."""
+    async def _finish_broken(
+        self, turn: _Turn, reason: str | None, *, subtype: Literal["interrupted", "error"] = "interrupted"
+    ) -> None:
+        """Append what a broken turn lacks and its result."""
         log = self._services.log
         await log.flush()
         recorded = await log.read(self._session.id, after=turn.seq)
         for event in closing_events(item.event for item in recorded if item.turn_id == turn.turn_id):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
-        result = events.Result(subtype="interrupted", is_error=False, error=reason)
+        result = events.Result(subtype=subtype, is_error=subtype == "error", error=reason)
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
+
+    async def _mend(self, turn: _Turn, *, is_damaged: bool) -> None:
+        """Give a turn its end on the tape if the tape lost any of it, however long the database stays away.
+
+        A turn that is still open when the server stops is closed at the next start.
+        """
+        log = self._services.log
+        with contextlib.suppress(TapeClosed, UnknownSession):
+            while True:
+                await log.flush()
+                is_damaged = log.is_damaged(self._session.id, turn.turn_id) or is_damaged
+                if not is_damaged:
+                    return
+                text = "The server's storage was full or did not answer, and part of this answer is lost."
+                lost = events.Error(code="storage_unavailable", message=text, recoverable=True)
+                try:
+                    recorded = await log.read(self._session.id, after=turn.seq)
+                    await log.append(self._session.id, lost, turn_id=turn.turn_id, actor=SYSTEM)
+                    if not any(item.type == "result" and item.turn_id == turn.turn_id for item in recorded):
+                        await self._finish_broken(turn, text, subtype="error")
+                        self._emit(events.Status(status="idle"))
+                    return
+                except (TapeUnavailable, TapeOverloaded):
+                    logger.warning("turn_waits_for_the_tape", session_id=self._session.id, turn_id=turn.turn_id)
+                await asyncio.sleep(_MEND_SECONDS)
 
     # --- the process --------------------------------------------------------------------------------------------
 
@@ -469,6 +510,8 @@ class Conversation(SessionAgent):
             self._state = self._state.for_turn(str(uuid4()))
         try:
             self._state, found = translate(self._state, message, now_ms=time.monotonic_ns() // 1_000_000)
+            if isinstance(message, ResultMessage) and self._services.disk.is_exhausted:
+                found = told_as_full(found)
             for event in found:
                 self._emit(event, actor=AGENT)
         except TapeError:

@@ -436,6 +436,10 @@ def _system(state: TranslationState, message: SystemMessage) -> Translation:
             delay_ms=_int(message.data, "retry_delay_ms"),
         )
         return replace(state, status="retrying"), [status]
+    if message.subtype == "mirror_error":
+        # The SDK's own: what it could not put into our store, after several tries.
+        text = "The agent's memory of this turn could not be stored. After a pause it may not know of it."
+        return state, [events.Notice(code="agent_memory_incomplete", message=text)]
     if message.subtype in _SILENT_SYSTEM_SUBTYPES:
         return state, []
     return state, [events.SdkMessage(kind=f"system/{message.subtype}", data=message.data)]
