@@ -251,5 +251,5 @@ async def test_a_file_that_is_not_on_this_disk_any_more_cannot_be_delivered(
 ) -> None:
     stored = await add(store, "a.txt", b"x")
     shutil.rmtree(store.path("s1", stored.attachment_id).parent)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(AttachmentNotFoundError):
         await store.deliver("s1", tmp_path, "", [stored])

@@ -56,6 +56,7 @@ from claude_sdk_pattern.sessions.errors import (
     ShuttingDownError,
     StorageFullError,
     TooManyAttachmentsError,
+    TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.repository import Session
 
@@ -409,6 +410,8 @@ def _error_code(error: Exception) -> tuple[str, bool]:
             return "too_many_attachments", True
         case StorageFullError():
             return "storage_full", True
+        case TooManyWaitingError():
+            return "server_busy", True
         case ShuttingDownError():
             return "server_shutting_down", True
         case SessionNotFoundError() | AccountError():

@@ -1,7 +1,7 @@
 """The read side of the tape: queries that change nothing. The hub and the log both stand on it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Row, Select, and_, case, func, literal_column, null, select
@@ -40,14 +40,25 @@ class TapeReader:
         self._tool_result_bytes = tool_result_bytes
 
     async def read(
-        self, session_id: str, *, after: int = 0, until: int | None = None, limit: int | None = None
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        limit: int | None = None,
+        types: Collection[str] | None = None,
     ) -> list[RecordedEvent]:
-        """Return the events with ``after < seq <= until``, in order, at most ``limit``; long tool results short."""
+        """Return the events with ``after < seq <= until``, in order, at most ``limit``, only of ``types``.
+
+        Long tool results are short.
+        """
         query = select(*_ENVELOPE, *_payload(self._tool_result_bytes)).where(
             EventRow.session_id == session_id, EventRow.seq > after
         )
         if until is not None:
             query = query.where(EventRow.seq <= until)
+        if types is not None:
+            query = query.where(EventRow.type.in_(types))
         query = query.order_by(EventRow.seq).limit(limit)
         return [_recorded(row, await self._short_payload(row)) for row in await self._all(query)]
 

@@ -8,12 +8,14 @@
     │   ├── MessageTooLongError    longer than the server allows; shorten it
     │   ├── EmptyMessageError      nothing but white space
     │   ├── TooManyAttachmentsError  more files than a message may carry, or than may wait to be sent
-    │   └── QueueFullError         too many messages wait already; try again when some were answered
+    │   ├── QueueFullError         too many messages wait already; try again when some were answered
+    │   └── TooManyWaitingError    too many sessions wait for an agent process; try again in a moment
     ├── AttachmentNotFoundError    no file with this id was uploaded to this session
     ├── AttachmentTooLargeError    the file is larger than the server allows; nothing of it is kept
     ├── StorageFullError           the disk is almost full: nothing new is begun until there is room again
     ├── RequestNotPendingError     the permission request was answered, expired or never was
     ├── NothingToForkError         the session has no answered turn to begin a fork from
+    ├── NothingToRewindError       there is no message with that number to go back to
     └── ShuttingDownError          the server is stopping; try again in a moment
 
     AgentProcessError
@@ -67,6 +69,14 @@ class QueueFullError(MessageRefusedError):
         self.limit = limit
 
 
+class TooManyWaitingError(MessageRefusedError):
+    """All agent processes are at work and too many sessions wait for one."""
+
+    def __init__(self, waiting: int) -> None:
+        super().__init__(f"all agents are at work and {waiting} sessions are waiting for one; try again in a moment")
+        self.waiting = waiting
+
+
 class AttachmentNotFoundError(SessionError):
     """No file with this id was uploaded to this session."""
 
@@ -102,6 +112,14 @@ class NothingToForkError(SessionError):
 
     def __init__(self) -> None:
         super().__init__("there is no answered message to fork from")
+
+
+class NothingToRewindError(SessionError):
+    """No message that still stands has this number."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(f"there is no message with the number {seq} to go back to")
+        self.seq = seq
 
 
 class ShuttingDownError(SessionError):
