@@ -18,9 +18,14 @@ from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog, LogLimits
 from claude_sdk_pattern.events.reader import TapeReader
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation, write_launcher
+from claude_sdk_pattern.model_gateway.breaker import BreakerState, CircuitBreaker
+from claude_sdk_pattern.model_gateway.exchange import ModelTimeouts
+from claude_sdk_pattern.model_gateway.failures import RetryPolicy
 from claude_sdk_pattern.model_gateway.loopback import serve_on_loopback
+from claude_sdk_pattern.model_gateway.prices import load_prices
 from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.model_gateway.scripted import running_scripted_model
+from claude_sdk_pattern.model_gateway.spending import SpendingMeters
 from claude_sdk_pattern.model_gateway.tokens import AgentTokens
 from claude_sdk_pattern.sessions.manager import SessionManager
 from claude_sdk_pattern.sessions.options import OptionsBuilder
@@ -44,7 +49,7 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
         short = settings.max_tool_result_bytes
         hub = EventHub(TapeReader(database, tool_result_bytes=short))
         log = await stack.enter_async_context(EventLog(database, hub, limits=LogLimits(tool_result_bytes=short)))
-        gateway_url, tokens = await _start_gateway(settings, stack)
+        gateway, gateway_url, tokens = await _start_gateway(settings, stack)
         workspaces = Workspaces(settings.data_dir)
         factory = ProcessFactory(
             settings=settings,
@@ -55,7 +60,13 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
         )
         manager = await stack.enter_async_context(
             SessionManager(
-                settings=settings, database=database, log=log, hub=hub, factory=factory, workspaces=workspaces
+                settings=settings,
+                database=database,
+                log=log,
+                hub=hub,
+                factory=factory,
+                workspaces=workspaces,
+                model=gateway,
             )
         )
         yield Services(
@@ -70,8 +81,8 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
         )
 
 
-async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -> tuple[str, AgentTokens]:
-    """Start the model gateway, in demo mode with the scripted model behind it; return its address and tokens."""
+async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -> tuple[ModelGateway, str, AgentTokens]:
+    """Start the model gateway, in demo mode with the scripted model behind it; return it, its address and tokens."""
     upstream, api_key = settings.anthropic_base_url, settings.anthropic_api_key
     if settings.demo:
         model = await stack.enter_async_context(running_scripted_model())
@@ -81,10 +92,28 @@ async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -
         upstream=upstream,
         api_key=None if api_key is None else api_key.get_secret_value(),
         tokens=tokens,
-        idle_timeout_seconds=settings.model_idle_timeout_seconds,
+        breaker=CircuitBreaker(
+            failures=settings.breaker_failures,
+            window_seconds=settings.breaker_window_seconds,
+            open_seconds=settings.breaker_open_seconds,
+            on_change=_report_breaker,
+        ),
+        timeouts=ModelTimeouts(
+            first_byte_seconds=settings.model_first_byte_timeout_seconds,
+            idle_seconds=settings.model_idle_timeout_seconds,
+        ),
+        policy=RetryPolicy(
+            max_retries=settings.model_max_retries,
+            max_retry_wait_seconds=settings.model_max_retry_wait_seconds,
+        ),
+        meters=SpendingMeters(load_prices(settings.model_prices_file), budget_usd=settings.max_budget_usd),
     )
     await stack.enter_async_context(gateway.running())
-    return await stack.enter_async_context(serve_on_loopback(gateway)), tokens
+    return gateway, await stack.enter_async_context(serve_on_loopback(gateway)), tokens
+
+
+def _report_breaker(state: BreakerState) -> None:
+    logger.warning("model_breaker", state=state.name.lower())
 
 
 async def _launcher(settings: Settings) -> Path:

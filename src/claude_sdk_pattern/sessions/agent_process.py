@@ -28,6 +28,7 @@ from claude_agent_sdk import (
 
 from claude_sdk_pattern.model_gateway.tokens import AgentCredential
 from claude_sdk_pattern.sessions.errors import AgentCrashedError, AgentStartError
+from claude_sdk_pattern.sessions.model_trouble import ModelTrouble
 from claude_sdk_pattern.sessions.sdk_client import AgentClient
 from claude_sdk_pattern.sessions.translate import UnknownMessage
 
@@ -208,12 +209,21 @@ class AgentProcess:
 
     # --- conversation -------------------------------------------------------------------------------------------
 
+    @property
+    def model_trouble(self) -> ModelTrouble | None:
+        """Why the model gave no answer to the last request of this turn, or None if it did."""
+        failure = self._credential.health.last_failure
+        if failure is None:
+            return None
+        return ModelTrouble(kind=failure.kind, status=failure.status, retry_after_seconds=failure.retry_after_seconds)
+
     async def send(self, content: str | list[dict[str, Any]], *, message_uuid: str) -> None:
         """Send a user message. ``message_uuid`` comes back in the result of the turn that answers it.
 
         Raises:
             AgentCrashedError: the process is gone.
         """
+        self._credential.health.begin_turn()
         await self._call(lambda client: client.query(_user_message(content, message_uuid)))
 
     async def interrupt(self) -> None:

@@ -35,6 +35,8 @@ from claude_sdk_pattern.events.errors import (
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import AGENT, SYSTEM
 from claude_sdk_pattern.events.types import Event
+from claude_sdk_pattern.model_gateway.proxy import ModelGateway
+from claude_sdk_pattern.model_gateway.usage import UsageRecord
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, SessionAgent, apply_settings
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
@@ -53,6 +55,7 @@ from claude_sdk_pattern.sessions.errors import (
     TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.history import History
+from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, unavailable
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
@@ -78,6 +81,7 @@ class ConversationServices:
     settings: Settings
     log: EventLog
     repository: SessionRepository
+    model: ModelGateway
     source: ProcessSource
     history: History
     checkpoints: Checkpoints
@@ -131,6 +135,9 @@ class Conversation(SessionAgent):
         self._is_working = False
         self._seat = AgentSeat(self, services.source)
         self._state = TranslationState(wants_data=session.output_schema is not None)
+        self._meter = services.model.meter(session.id, spent_usd=session.cost_usd)
+        self._meter.on_usage = self._on_usage
+        self._billed_usd = self._meter.spent_usd
         self._approvals = Approvals(self._emit, timeout_seconds=services.settings.approval_timeout_seconds)
         self._background: set[asyncio.Task[None]] = set()
         self._idle_since = self._heard_at = asyncio.get_running_loop().time()
@@ -434,6 +441,8 @@ class Conversation(SessionAgent):
 
     async def _run_turn(self, turn: Turn) -> None:
         self._state = self._state.for_turn(turn.turn_id)
+        if not turn.stop_asked.is_set() and self._is_refused(turn):
+            return
         try:
             self._services.disk.require()
             process = await self._send(turn)
@@ -503,6 +512,23 @@ class Conversation(SessionAgent):
             self._emit(events.Notice(code="attachment_not_shown", message=text))
         return delivered.content
 
+    def _is_refused(self, turn: Turn) -> bool:
+        """End the turn at once if the model is not to be asked; the message stays and can be sent again."""
+        retry_after = self._services.model.retry_after_seconds
+        if not self._meter.is_spent and retry_after is None:
+            return False
+        try:
+            if self._meter.is_spent:
+                self._emit(events.Result(subtype="error_max_budget", is_error=True, error=BUDGET_SPENT))
+            else:
+                error = unavailable(retry_after or 0.0)
+                self._emit(error)
+                self._emit(events.Result(subtype="error", is_error=True, error=error.message))
+            self._emit(events.Status(status="idle" if self.process is not None else "hibernated"))
+        finally:
+            turn.done.set_result(None)
+        return True
+
     def _guard(self, turn: Turn, process: AgentProcess) -> TurnGuard:
         return TurnGuard(
             turn,
@@ -564,8 +590,12 @@ class Conversation(SessionAgent):
         recorded = await log.read(self._session.id, after=turn.seq)
         for event in closing_events(item.event for item in recorded if item.turn_id == turn.turn_id):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
-        is_error = ending.subtype != "interrupted"
-        result = events.Result(subtype=ending.subtype, is_error=is_error, error=ending.message)
+        result = events.Result(
+            subtype=ending.subtype,
+            is_error=ending.subtype != "interrupted",
+            cost_usd=self._bill(),
+            error=ending.message,
+        )
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
 
     async def _mend(self, turn: Turn, *, is_damaged: bool) -> None:
@@ -632,11 +662,8 @@ class Conversation(SessionAgent):
         Raises:
             AgentStartError, AgentCrashedError: there is none to be had.
         """
-        before, had = self._session, self._seat.process
+        before = self._session
         process, self._session = await self._seat.fill(before)
-        if process is not had:
-            # Every process counts its cost from zero.
-            self._state = replace(self._state, cost_so_far_usd=0.0)
         if self._session != before:
             ids = {
                 "agent_session_id": self._session.agent_session_id,
@@ -655,7 +682,9 @@ class Conversation(SessionAgent):
             # The CLI can begin turns of its own; what it says then belongs to a turn no message opened.
             self._state = self._state.for_turn(str(uuid4()))
         try:
-            self._state, found = translate(self._state, message, now_ms=time.monotonic_ns() // 1_000_000)
+            report = self._model_report() if isinstance(message, ResultMessage) else None
+            now_ms = time.monotonic_ns() // 1_000_000
+            self._state, found = translate(self._state, message, now_ms=now_ms, report=report)
             found = [self._as_stopped(event) for event in found]
             if isinstance(message, ResultMessage) and self._services.disk.is_exhausted:
                 found = told_as_full(found)
@@ -667,7 +696,7 @@ class Conversation(SessionAgent):
                 self._seat.process.kill()
             return
         if isinstance(message, ResultMessage):
-            self._on_result(message, [event for event in found if isinstance(event, events.Result | events.Context)])
+            self._on_result(message, found)
 
     def on_preparing(self) -> None:
         """Say that starting a process will take a moment."""
@@ -688,14 +717,11 @@ class Conversation(SessionAgent):
 
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}
-        cost = 0.0
         self._crashes = 0
         for event in found:
             if isinstance(event, events.Context):
                 values["context_percent"] = event.percent
-            elif isinstance(event, events.Result):
-                cost = event.cost_usd
-        self._in_background(self._services.repository.record_turn(self._session.id, cost_usd=cost, **values))
+        self._in_background(self._services.repository.record_turn(self._session.id, **values))
         turn = self._turn
         self._state = replace(self._state, turn_id="")
         answered = message.user_message_uuids or [message.user_message_uuid]
@@ -728,6 +754,22 @@ class Conversation(SessionAgent):
         if ending.code is not None and ending.message is not None:
             self._emit(events.Error(code=ending.code, message=ending.message, recoverable=True))
         return event.model_copy(update={"subtype": ending.subtype, "is_error": True, "error": ending.message})
+
+    # --- what the model costs ------------------------------------------------------------------------------------
+
+    def _on_usage(self, record: UsageRecord) -> None:
+        """Keep what an answer cost at once: a turn that breaks off has to be paid as well."""
+        if record.cost_usd:
+            self._in_background(self._services.repository.add_cost(self._session.id, record.cost_usd))
+
+    def _bill(self) -> float:
+        """Return what was spent since the last result, in USD."""
+        before, self._billed_usd = self._billed_usd, self._meter.spent_usd
+        return self._meter.spent_usd - before
+
+    def _model_report(self) -> ModelReport:
+        process = self._seat.process
+        return ModelReport(trouble=None if process is None else process.model_trouble, cost_usd=self._bill())
 
     # --- small things -------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
+from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.attachments import AttachmentStore
 from claude_sdk_pattern.sessions.checkpoints import Checkpoints
@@ -52,6 +53,7 @@ class SessionManager:
         hub: EventHub,
         factory: ProcessFactory,
         workspaces: Workspaces,
+        model: ModelGateway,
     ) -> None:
         self.repository = SessionRepository(database)
         self.processes = factory
@@ -79,6 +81,7 @@ class SessionManager:
             settings=settings,
             log=log,
             repository=self.repository,
+            model=model,
             source=ProcessSource(factory=factory, pool=self.pool, slots=self._slots),
             history=self._history,
             checkpoints=self._checkpoints,
