@@ -1,7 +1,7 @@
 import type { Slice } from "@/shared/store/slice";
 import type { TapeEvent, UnknownEvent } from "@/shared/tape/frame";
 import { reduce } from "@/shared/tape/reduce";
-import { emptyTranscript, type Transcript } from "@/shared/tape/transcript";
+import { emptyTranscript, type StatusInfo, type Transcript } from "@/shared/tape/transcript";
 
 // Going back to one of the last few conversations shows it at once; more of them would only hold memory.
 const keptTranscripts = 6;
@@ -10,6 +10,10 @@ const keptTranscripts = 6;
 export type SessionFacts = {
   readonly title: string | null;
   readonly model: string | null;
+  readonly permissionMode: string | null;
+  /** What the session did when its tape had `lastSeq`; it may have changed without a word on the tape. */
+  readonly status: StatusInfo["name"];
+  readonly lastSeq: number;
   readonly costUsd: number;
   readonly contextPercent: number | null;
 };

@@ -72,7 +72,7 @@ function toFrame(json: unknown): Frame {
       return { kind: "error", error: json as FrameError };
     case "session_command_result":
       if (!text(json["command"]) || !text(json["session_id"])) break;
-      return { kind: "command_result", result: json as CommandResultFrame };
+      return { kind: "command_result", result: json as unknown as CommandResultFrame };
     case "pong":
       return { kind: "pong" };
   }

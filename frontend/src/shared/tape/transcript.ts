@@ -206,6 +206,12 @@ export function lastStandingTurn(transcript: Transcript): Turn | null {
   return id === undefined ? null : (transcript.turns[id] ?? null);
 }
 
+/** What the conversation ends with. */
+export function lastStandingItem(transcript: Transcript): Item | null {
+  const key = lastStandingTurn(transcript)?.itemKeys.at(-1);
+  return key === undefined ? null : (transcript.items[key] ?? null);
+}
+
 export function isRunning(transcript: Transcript): boolean {
   return transcript.openTurnIds.length > 0;
 }

@@ -15,7 +15,7 @@ export function OutgoingMessages() {
   return outbox.map((message) => (
     <PersonMessage
       key={message.clientId}
-      text={message.text}
+      content={message}
       isFaint
       note={
         message.refusal === null ? (
@@ -44,7 +44,7 @@ function Refusal({ message, refusal }: { readonly message: OutgoingMessage; read
         <Button size="small" look="quiet" onClick={() => discardMessage(message.clientId)}>
           {t("message.discard")}
         </Button>
-        <Button size="small" onClick={() => resendMessage(message.clientId, message.text)}>
+        <Button size="small" onClick={() => resendMessage(message.clientId, message)}>
           {t("message.retry")}
         </Button>
       </div>
