@@ -113,11 +113,13 @@ let targetSeq = 0;
 
 function apply(sessionId: string, events: readonly (TapeEvent | UnknownEvent)[]): void {
   const { applyEvents, addClockSample, setLoaded } = store.getState();
-  for (const event of events.slice(-1)) {
-    if (event.type !== "unknown") addClockSample(Date.now() - Date.parse(event.ts));
+  const latest = events.at(-1);
+  // The age of an event that was replayed says nothing about the server's clock.
+  if (latest && latest.type !== "unknown" && latest.seq > targetSeq) {
+    addClockSample(Date.now() - Date.parse(latest.ts));
   }
   applyEvents(sessionId, events);
-  if ((events.at(-1)?.seq ?? 0) >= targetSeq) setLoaded(sessionId);
+  if ((latest?.seq ?? 0) >= targetSeq) setLoaded(sessionId);
   const transcript = store.getState().transcripts[sessionId];
   if (transcript) updateRow(sessionId, transcript);
 }

@@ -20,7 +20,10 @@ export function AttachmentList({ attachments }: { readonly attachments: readonly
   if (attachments.length === 0 || sessionId === null) return null;
   return (
     <>
-      <ul aria-label={t("attachment.list")} className="flex max-w-[85%] flex-wrap justify-end gap-2">
+      <ul
+        aria-label={t("attachment.list")}
+        className="flex max-w-[85%] flex-wrap items-end justify-end gap-2"
+      >
         {attachments.map((attachment) => (
           <li key={attachment.attachment_id} className="min-w-0">
             {isPicture(attachment) ? (

@@ -11,9 +11,7 @@ export function toChunks(text: string): readonly TextChunk[] {
   for (let from = 0; from < text.length;) {
     const piece = text.slice(from, cutAfter(text, from));
     from += piece.length;
-    // Each piece is a block of its own, which ends the line.
-    const shown = piece.endsWith("\n") ? piece.slice(0, -1) : piece;
-    chunks.push({ text: shown === "" ? piece : shown, lines: countLines(shown) });
+    chunks.push({ text: piece, lines: countLines(piece) });
   }
   return chunks;
 }

@@ -18,13 +18,13 @@ export function PersonMessage({ content, note, isFaint = false, actions }: Perso
   const { t } = useTranslation();
   const { text, attachments } = content;
   return (
-    <div className="group/message flex flex-col items-end gap-1.5">
+    <div className="group/message relative flex flex-col items-end gap-1.5 pb-2">
       <h2 className="sr-only">{t("chat.you")}</h2>
       <AttachmentList attachments={attachments} />
       {text !== "" && (
         <div
           className={cn(
-            "max-w-[85%] rounded-2xl rounded-br-md bg-person px-4 py-2.5 break-words whitespace-pre-wrap",
+            "max-w-[85%] rounded-2xl rounded-br-md bg-person px-4 py-2.5 break-words whitespace-pre-wrap group-open/fold:bg-sunken",
             (isFaint || Boolean(note)) && "border border-dashed border-line-strong bg-person/50",
           )}
         >

@@ -20,12 +20,12 @@ export function QuietLine() {
   const status = useStatus();
   const text = useStatusText(status);
   if (running) return null;
-  const look = "flex h-7 items-center gap-2 text-xs text-ink-faint";
+  const look = "relative flex h-7 items-center gap-2 pl-[2.375rem] text-xs text-ink-faint";
   switch (status.name) {
     case "hibernated":
       return isSaid ? null : (
         <div className={look} data-testid="quiet-line">
-          <Moon size={13} aria-hidden />
+          <Moon size={13} aria-hidden className="absolute left-[0.65rem]" />
           <span>{t("status.hibernated")}</span>
           <button
             type="button"
@@ -40,7 +40,10 @@ export function QuietLine() {
     case "server_shutting_down":
       return (
         <div className={look} data-testid="quiet-line">
-          <span aria-hidden className="mx-0.5 size-2 animate-pulse-soft rounded-full bg-accent" />
+          <span
+            aria-hidden
+            className="absolute left-[0.8rem] size-2 animate-pulse-soft rounded-full bg-accent"
+          />
           <span>{status.name === "preparing" ? text : t("status.restarting")}</span>
         </div>
       );

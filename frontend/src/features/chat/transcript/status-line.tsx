@@ -34,7 +34,9 @@ export function StatusLine({ since }: { readonly since: string | null }) {
         )}
       />
       <span className={cn(needsAttention && "text-amber")}>{text}</span>
-      {elapsedMs >= showElapsedAfterMs && <span className="tabular-nums">{formatSeconds(elapsedMs)}</span>}
+      {elapsedMs >= showElapsedAfterMs && status.delayMs === null && (
+        <span className="tabular-nums">{formatSeconds(elapsedMs)}</span>
+      )}
     </div>
   );
 }

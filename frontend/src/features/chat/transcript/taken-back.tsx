@@ -19,7 +19,7 @@ export function Fold({ summary, children }: FoldProps) {
         />
         <span aria-hidden className="min-w-6 flex-1 border-t border-dashed border-line-strong" />
       </summary>
-      {isOpen && <div className="space-y-9 pt-5 opacity-65 saturate-50">{children}</div>}
+      {isOpen && <div className="space-y-9 pt-5 text-ink-faint saturate-50">{children}</div>}
     </details>
   );
 }

@@ -31,7 +31,7 @@ export function TurnMessage({ message, isQueued, isStanding }: TurnMessageProps)
       note={isQueued ? t("message.queued") : null}
       actions={
         isStanding && (
-          <div className="-mt-0.5 -mb-3 flex opacity-0 transition-opacity group-hover/message:opacity-100 focus-within:opacity-100 touch:opacity-100">
+          <div className="absolute right-0 -bottom-5 flex opacity-0 transition-opacity group-hover/message:opacity-100 focus-within:opacity-100 touch:opacity-100">
             <IconButton
               ref={editRef}
               className="size-7"
