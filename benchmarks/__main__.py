@@ -2,7 +2,8 @@
 
 Every comparison is made in one run, turn about, on the scripted model: (a) first token and result through the
 platform against a held SDK client, and the first message of a new session against a later one; (b) the delay that the
-platform adds to each token at 50 tokens a second; (c) the same with 1, 10 and 100 viewers; (d) the tape by itself.
+platform adds to each token at 50 tokens a second; (c) the same with 1, 10 and 100 viewers; (d) the tape by itself;
+(e) what starting and waking cost, and being many and being long.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import Any
 import claude_agent_sdk
 from tests.support.postgres import running_postgres
 
-from benchmarks import tape
+from benchmarks import life_cycle, tape
 from benchmarks.servers import RunningPlatform, running_model, running_platform
 from benchmarks.turns import Talker, Timing, direct_client, platform_client
 
@@ -61,6 +62,7 @@ async def _run(*, quick: bool, postgres_url: str) -> dict[str, Any]:
                 "token_delay": await _token_delay(model_url, server, root / "paced", tokens),
                 "viewers": await _viewers(server, tokens),
             }
+            figures["life_cycle"] = await life_cycle.measure(model_url, root / "life-cycle", quick=quick)
         figures["tape"] = [await tape.measure(f"sqlite+aiosqlite:///{root / 'tape.db'}", **_tape_size(quick))]
         figures["tape"].append(await tape.measure(postgres_url, **_tape_size(quick)))
     return figures
@@ -197,6 +199,7 @@ def _table(figures: dict[str, Any]) -> str:
     ]
     for count, entry in figures["viewers"].items():
         rows.append((f"{count} viewers: age of a token, ms", "", f"{entry['median']} / p99 {entry['p99']}", ""))
+    rows += life_cycle.rows(figures["life_cycle"])
     for entry in figures["tape"]:
         speed = entry["events_per_second"]
         rows.append(

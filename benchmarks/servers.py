@@ -20,10 +20,11 @@ _PASSWORD = "benchmark password"
 
 @dataclass(frozen=True, kw_only=True)
 class RunningPlatform:
-    """A platform's address and an access token for it."""
+    """A platform's address, an access token for it, and its process id."""
 
     base_url: str
     access_token: str
+    pid: int
 
     @property
     def websocket_url(self) -> str:
@@ -67,7 +68,7 @@ async def running_platform(model_url: str, data_dir: Path, **settings: str) -> A
             await _until_started(client, process)
             body = {"username": "bench", "password": _PASSWORD, "client": "api"}
             answer = (await client.post("/api/v1/auth/login", json=body)).raise_for_status()
-        yield RunningPlatform(base_url=base_url, access_token=answer.json()["access_token"])
+        yield RunningPlatform(base_url=base_url, access_token=answer.json()["access_token"], pid=process.pid)
     finally:
         await _stop(process)
 

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -76,13 +76,12 @@ class Direct:
         raise RuntimeError("the client ended")
 
 
-@contextlib.asynccontextmanager
-async def direct_client(model_url: str, folder: Path) -> AsyncGenerator[Direct]:
-    """Connect a client of the SDK to the model itself, with the options that matter for speed like the platform's."""
+def direct_options(model_url: str, folder: Path) -> ClaudeAgentOptions:
+    """Return options for a client of the SDK on the model itself; what matters for speed is like the platform's."""
     config, workspace = folder / "config", folder / "workspace"
     config.mkdir(parents=True)
     workspace.mkdir()
-    options = ClaudeAgentOptions(
+    return ClaudeAgentOptions(
         cwd=workspace,
         env={
             "ANTHROPIC_BASE_URL": model_url,
@@ -99,7 +98,12 @@ async def direct_client(model_url: str, folder: Path) -> AsyncGenerator[Direct]:
         model="claude-sonnet-4-5",
         max_buffer_size=64 * 1024 * 1024,
     )
-    async with ClaudeSDKClient(options) as client:
+
+
+@contextlib.asynccontextmanager
+async def direct_client(model_url: str, folder: Path) -> AsyncGenerator[Direct]:
+    """Connect a client of the SDK to the model itself."""
+    async with ClaudeSDKClient(direct_options(model_url, folder)) as client:
         yield Direct(client)
 
 
@@ -110,16 +114,22 @@ class Through:
         self._socket = socket
         self.session_id = session_id
 
-    async def turn(self, text: str) -> Timing:
+    async def turn(self, text: str, *, patience: float = _TURN_SECONDS) -> Timing:
         """Send a message, wait for its result, and say how long things took."""
         clock = _Clock()
         await self._socket.send(json.dumps({"type": "user_message", "text": text, "client_id": str(uuid4())}))
-        return await self.watch(clock)
+        return await self.watch(clock, patience=patience)
 
-    async def watch(self, clock: _Clock | None = None) -> Timing:
+    async def until(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Read on until a frame is the wanted one."""
+        async with asyncio.timeout(_TURN_SECONDS):
+            while not wanted(json.loads(await self._socket.recv())):
+                pass
+
+    async def watch(self, clock: _Clock | None = None, *, patience: float = _TURN_SECONDS) -> Timing:
         """Time a turn that somebody else begins."""
         clock = clock or _Clock()
-        async with asyncio.timeout(_TURN_SECONDS):
+        async with asyncio.timeout(patience):
             while True:
                 frame: dict[str, Any] = json.loads(await self._socket.recv())
                 if frame["type"] == "stream_event" and frame["kind"] == "text":

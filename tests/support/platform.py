@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from claude_sdk_pattern.accounts.users import Role, User
 from claude_sdk_pattern.api.services import Services
@@ -54,7 +55,6 @@ class Chat:
         self.conversation = conversation
         self.seen: list[RecordedEvent] = []
         self._subscription: Subscription = platform.services.hub.subscribe(session_id)
-        self._messages = 0
 
     async def __aenter__(self) -> "Chat":
         await self._subscription.__aenter__()
@@ -65,11 +65,10 @@ class Chat:
 
     async def say(self, text: str, client_id: str | None = None) -> Accepted:
         """Send a message."""
-        self._messages += 1
         return await self.platform.services.manager.submit(
             self.session_id,
             text,
-            client_id=client_id or f"{self.session_id}-{self._messages}",
+            client_id=client_id or str(uuid4()),
             actor=user_actor(self.platform.user.id),
         )
 

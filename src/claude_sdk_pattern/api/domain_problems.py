@@ -57,8 +57,12 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
     sessions.MessageTooLongError: ProblemKind(status=422, code="message_too_long", title="Message too long"),
     sessions.EmptyMessageError: ProblemKind(status=422, code="message_empty", title="Empty message"),
     sessions.QueueFullError: ProblemKind(status=409, code="session_busy", title="Too many messages wait"),
+    sessions.TooManyWaitingError: ProblemKind(
+        status=503, code="server_busy", title="All agents are at work", retry_after_seconds=10
+    ),
     sessions.RequestNotPendingError: ProblemKind(status=409, code="request_not_pending", title="Not pending any more"),
     sessions.NothingToForkError: ProblemKind(status=409, code="nothing_to_fork", title="Nothing to fork"),
+    sessions.NothingToRewindError: ProblemKind(status=409, code="nothing_to_rewind", title="Nothing to go back to"),
     sessions.ShuttingDownError: _SHUTTING_DOWN,
     sessions.SessionError: ProblemKind(status=409, code="refused", title="Refused"),
     tape.UnknownSession: _NO_SUCH_SESSION,

@@ -23,6 +23,7 @@ from claude_sdk_pattern.api.schemas import (
     Interrupted,
     MessageAccepted,
     MessagePage,
+    RewindSession,
     SendMessage,
     SessionPage,
     SessionView,
@@ -170,6 +171,16 @@ async def fork_session(
     """Make a session of one's own that shares the past of this one."""
     fork = await services.manager.fork(session.id, owner_id=user.id, at_seq=body.at_seq, title=body.title)
     return _view(services, fork)
+
+
+@router.post("/{session_id}/rewind", status_code=204)
+async def rewind_session(
+    body: RewindSession, session: Writable, user: CurrentUser, services: ServicesDependency
+) -> Response:
+    """Take the conversation back to before a message. Turns from there on are stopped; the agent forgets them."""
+    conversation = await services.manager.open(session.id)
+    await conversation.rewind(before_seq=body.before_seq, files=body.files, actor=user_actor(user.id))
+    return Response(status_code=204)
 
 
 @router.post("/{session_id}/approvals/{request_id}", status_code=204)

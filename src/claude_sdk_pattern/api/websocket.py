@@ -53,6 +53,7 @@ from claude_sdk_pattern.sessions.errors import (
     SessionError,
     SessionNotFoundError,
     ShuttingDownError,
+    TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.repository import Session
 
@@ -398,6 +399,8 @@ def _error_code(error: Exception) -> tuple[str, bool]:
             return "message_too_long", True
         case QueueFullError():
             return "session_busy", True
+        case TooManyWaitingError():
+            return "server_busy", True
         case ShuttingDownError():
             return "server_shutting_down", True
         case SessionNotFoundError() | AccountError():

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -97,10 +97,16 @@ class EventLog:
         self._enqueue(session_id, event, turn_id, actor)
 
     async def read(
-        self, session_id: str, *, after: int = 0, until: int | None = None, limit: int | None = None
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        limit: int | None = None,
+        types: Collection[str] | None = None,
     ) -> list[RecordedEvent]:
-        """Return the committed events with ``after < seq <= until``, in order, at most ``limit``."""
-        return await self._reader.read(session_id, after=after, until=until, limit=limit)
+        """Return the committed events with ``after < seq <= until``, in order, at most ``limit``, only of ``types``."""
+        return await self._reader.read(session_id, after=after, until=until, limit=limit, types=types)
 
     async def last_seq(self, session_id: str) -> int:
         """Return the number of the last committed event, 0 for an empty tape or an unknown session."""

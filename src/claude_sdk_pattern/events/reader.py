@@ -1,6 +1,6 @@
 """The read side of the tape: queries that change nothing. The hub and the log both stand on it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Row, Select, func, literal_column, select
@@ -34,12 +34,20 @@ class TapeReader:
         self._database = database
 
     async def read(
-        self, session_id: str, *, after: int = 0, until: int | None = None, limit: int | None = None
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        limit: int | None = None,
+        types: Collection[str] | None = None,
     ) -> list[RecordedEvent]:
-        """Return the events with ``after < seq <= until``, in order, at most ``limit``."""
+        """Return the events with ``after < seq <= until``, in order, at most ``limit``, only of ``types``."""
         query = select(*_COLUMNS).where(EventRow.session_id == session_id, EventRow.seq > after)
         if until is not None:
             query = query.where(EventRow.seq <= until)
+        if types is not None:
+            query = query.where(EventRow.type.in_(types))
         query = query.order_by(EventRow.seq).limit(limit)
         return [_recorded(row) for row in await self._all(query)]
 

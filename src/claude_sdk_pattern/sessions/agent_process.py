@@ -25,7 +25,6 @@ from claude_agent_sdk import (
     ResultMessage,
     ToolPermissionContext,
 )
-from claude_agent_sdk.types import ContextUsageResponse
 
 from claude_sdk_pattern.model_gateway.tokens import AgentCredential
 from claude_sdk_pattern.sessions.errors import AgentCrashedError, AgentStartError
@@ -83,6 +82,7 @@ class AgentProcess:
         agent_session_id: the id of its transcript; priming changes it.
         model: the model it uses now.
         permission_mode: the permission mode it is in now.
+        started_at: when it was started, on the event loop's clock, in seconds.
     """
 
     def __init__(
@@ -109,6 +109,7 @@ class AgentProcess:
         self._connected = asyncio.get_running_loop().create_future()
         self._stop_requested = asyncio.Event()
         self._priming: asyncio.Queue[Message | UnknownMessage] | None = None
+        self.started_at = asyncio.get_running_loop().time()
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -119,8 +120,12 @@ class AgentProcess:
             AgentStartError: it did not start, or not in time. Nothing of it is left running.
         """
         self._owner = asyncio.create_task(self._own(options), name=f"agent-{self.process_id}")
-        # A shielded copy: running out of time here must not cancel what the owner is about to set.
-        done, _ = await asyncio.wait({self._connected}, timeout=timeout_seconds)
+        try:
+            # `wait` and not `wait_for`: running out of time here must not cancel what the owner is about to set.
+            done, _ = await asyncio.wait({self._connected}, timeout=timeout_seconds)
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
         if not done:
             await self.stop()
             raise AgentStartError(f"the agent process did not connect within {timeout_seconds:g} s")
@@ -168,6 +173,12 @@ class AgentProcess:
             and self._connected.exception() is None
             and not self._stop_requested.is_set()
         )
+
+    def when_ended(self, callback: Callable[[], None]) -> None:
+        """Call back once the process has ended, for whatever reason."""
+        if self._owner is None:
+            raise RuntimeError("the process was not started")
+        self._owner.add_done_callback(lambda _: callback())
 
     @property
     def pid(self) -> int | None:
@@ -233,13 +244,13 @@ class AgentProcess:
             await self._call(lambda client: client.set_permission_mode(mode))
             self.permission_mode = mode
 
-    async def context_usage(self) -> ContextUsageResponse:
-        """Ask how full the context window is.
+    async def ping(self) -> None:
+        """Ask something that costs the process nothing, to see that it answers.
 
         Raises:
             AgentCrashedError: the process is gone.
         """
-        return await self._call(lambda client: client.get_context_usage())
+        await self._call(lambda client: client.get_mcp_status())
 
     # --- callbacks for the SDK ----------------------------------------------------------------------------------
 

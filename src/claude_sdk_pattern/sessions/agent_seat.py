@@ -1,5 +1,6 @@
 """The place in a session where its agent process sits: how one is found for it, and what becomes of it."""
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
@@ -19,7 +20,7 @@ class ProcessSource:
     """Where processes come from, and how many there may be."""
 
     factory: ProcessFactory
-    pool: WarmPool
+    pool: WarmPool[AgentProcess]
     slots: ProcessSlots
 
 
@@ -27,7 +28,7 @@ class SessionAgent(AgentListener, SlotHolder, Protocol):
     """Whoever a seat belongs to: it listens to the process and answers for the slot."""
 
     def on_preparing(self) -> None:
-        """Learn that there is no process to be had at once: none warm fits, or all slots are taken."""
+        """Learn that no warm process fits, so that one has to be started."""
         ...
 
 
@@ -38,6 +39,8 @@ class AgentSeat:
         self._owner = owner
         self._source = source
         self.process: AgentProcess | None = None
+        # A process that is being taken away still has its slot; the next one waits until both are gone.
+        self._changing = asyncio.Lock()
 
     async def fill(self, session: Session) -> tuple[AgentProcess, Session]:
         """Return a live process for the session: the one it has, a warm one, or a new one.
@@ -48,36 +51,47 @@ class AgentSeat:
             AgentStartError: none could be started.
             AgentCrashedError: one was started and is gone already.
         """
+        async with self._changing:
+            return await self._fill(session)
+
+    async def _fill(self, session: Session) -> tuple[AgentProcess, Session]:
         if self.process is not None and self.process.is_alive:
             return self.process, session
-        if self._source.slots.is_full:
-            self._owner.on_preparing()
         await self._source.slots.acquire(self._owner)
         try:
             process = await self._obtain(session)
             process.bind(self._owner, session.id)
             await apply_settings(process, session)
         except BaseException:
-            await self._source.slots.release(self._owner)
+            self._source.slots.release(self._owner)
             raise
         self.process = process
         return process, replace(session, agent_session_id=process.agent_session_id, workspace_id=process.workspace_id)
 
     async def clear(self) -> None:
         """End the process, if there is one, and give its slot back."""
-        process, self.process = self.process, None
-        if process is not None:
-            await process.stop()
-            await self._source.slots.release(self._owner)
+        async with self._changing:
+            process, self.process = self.process, None
+            if process is not None:
+                await process.stop()
+                self._source.slots.release(self._owner)
 
-    async def lose(self) -> None:
+    def lose(self) -> None:
         """Note that the process is gone by itself."""
         self.process = None
-        await self._source.slots.release(self._owner)
+        self._source.slots.release(self._owner)
 
-    async def notify_idle(self) -> None:
+    def notify_idle(self) -> None:
         """Tell sessions that wait for a slot that this one could be had."""
-        await self._source.slots.notify()
+        self._source.slots.notify()
+
+    def check(self) -> None:
+        """Find out whether there will be a process for the next message, perhaps after waiting for one.
+
+        Raises:
+            TooManyWaitingError: all are at work, and too many sessions wait.
+        """
+        self._source.slots.check(self._owner)
 
     async def _obtain(self, session: Session) -> AgentProcess:
         factory = self._source.factory

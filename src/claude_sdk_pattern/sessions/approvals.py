@@ -37,6 +37,11 @@ class Approvals:
         self._timeout_seconds = timeout_seconds
         self._pending: dict[str, asyncio.Future[Answer]] = {}
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anything waits for a person."""
+        return bool(self._pending)
+
     async def ask(self, tool: str, tool_input: dict[str, Any], context: ToolPermissionContext) -> PermissionResult:
         """Put a tool call to the people in the session and return what the first of them says."""
         request_id = str(uuid4())

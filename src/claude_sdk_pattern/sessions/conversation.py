@@ -8,8 +8,9 @@ brings it back by resume.
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -30,16 +31,21 @@ from claude_sdk_pattern.events.types import Event
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, SessionAgent, apply_settings
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
+from claude_sdk_pattern.sessions.checkpoints import START, Checkpoints
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
     EmptyMessageError,
     MessageTooLongError,
     QueueFullError,
     ShuttingDownError,
+    TooManyWaitingError,
 )
+from claude_sdk_pattern.sessions.history import History
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
+from claude_sdk_pattern.sessions.turns import StopReason, Turn, TurnGuard
+from claude_sdk_pattern.sessions.workspaces import Workspaces
 
 logger = structlog.get_logger(__name__)
 
@@ -58,6 +64,11 @@ class ConversationServices:
     log: EventLog
     repository: SessionRepository
     source: ProcessSource
+    history: History
+    checkpoints: Checkpoints
+    workspaces: Workspaces
+    is_watched: Callable[[str], bool]
+    """Whether anybody has a session open now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +80,16 @@ class Accepted:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Turn:
-    """A message that waits or runs. ``done`` gets None with the result, or an exception when the process is gone."""
+class _Errand:
+    """What a conversation does besides turns, between them. ``done`` ends as ``run`` does."""
 
-    turn_id: str
-    seq: int
-    text: str
-    interrupt: asyncio.Event = field(default_factory=asyncio.Event)
+    run: Callable[[], Awaitable[None]]
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def fail(self, error: Exception) -> None:
+        self.done.set_exception(error)
+        # Looked at here too: not everybody who sends one waits for it.
+        self.done.exception()
 
 
 class Conversation(SessionAgent):
@@ -96,14 +109,16 @@ class Conversation(SessionAgent):
         self._accepted: dict[str, asyncio.Future[Accepted] | Accepted] = {
             client_id: Accepted(turn_id=turn_id or "", seq=seq) for client_id, (seq, turn_id) in accepted.items()
         }
-        # None is a wake-up without a message.
-        self._queue: asyncio.Queue[_Turn | None] = asyncio.Queue()
-        self._turn: _Turn | None = None
+        self._queue: asyncio.Queue[Turn | _Errand] = asyncio.Queue()
+        self._turn: Turn | None = None
+        self._is_working = False
         self._seat = AgentSeat(self, services.source)
         self._state = TranslationState()
         self._approvals = Approvals(self._emit, timeout_seconds=services.settings.approval_timeout_seconds)
         self._background: set[asyncio.Task[None]] = set()
-        self._idle_since = asyncio.get_running_loop().time()
+        self._idle_since = self._heard_at = asyncio.get_running_loop().time()
+        self._crashes = 0
+        self._checkpointing: asyncio.Task[None] | None = None
         self._accepting = 0
         self._closing = False
         self._task = asyncio.create_task(self._run(), name=f"conversation-{session.id}")
@@ -118,7 +133,17 @@ class Conversation(SessionAgent):
     @property
     def is_busy(self) -> bool:
         """Whether a turn runs or waits, or a message is being accepted."""
-        return self._turn is not None or not self._queue.empty() or self._accepting > 0
+        return self._is_working or not self._queue.empty() or self._accepting > 0
+
+    @property
+    def owner_id(self) -> str:
+        """Whose session it is."""
+        return self._session.owner_id
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody has the session open."""
+        return self._services.is_watched(self._session.id)
 
     @property
     def idle_since(self) -> float:
@@ -126,16 +151,16 @@ class Conversation(SessionAgent):
         return self._idle_since
 
     @property
-    def has_process(self) -> bool:
-        """Whether the session holds an agent process."""
-        return self._seat.process is not None
+    def process(self) -> AgentProcess | None:
+        """The agent process the session holds, if it has one."""
+        return self._seat.process
 
     @property
     def status(self) -> events.StatusName:
         """What the session is doing now."""
         if self._turn is not None:
             return self._state.status or "thinking"
-        return "idle" if self.has_process else "hibernated"
+        return "hibernated" if self.process is None else "idle"
 
     async def submit(self, text: str, *, client_id: str, actor: str) -> Accepted:
         """Put a message on the tape and in the queue; the same ``client_id`` again gets the first answer again.
@@ -171,7 +196,7 @@ class Conversation(SessionAgent):
         """Stop the running turn; return whether there was one. Messages that wait are answered next."""
         if self._turn is None:
             return False
-        self._turn.interrupt.set()
+        self._turn.stop(StopReason.PERSON)
         return True
 
     def answer_permission(self, request_id: str, answer: Answer) -> None:
@@ -199,22 +224,60 @@ class Conversation(SessionAgent):
         await self._services.log.append(self._session.id, events.SessionUpdated(**changed), actor=actor)
 
     async def rewind(self, *, before_seq: int, files: bool, actor: str) -> None:
-        """Take the conversation back to before a message. Not built yet."""
-        raise NotImplementedError
+        """Take the conversation back to before the message with the number ``before_seq``.
+
+        Turns from there on are stopped or never begun. The agent forgets them; their events stay on the tape and no
+        longer stand. With ``files`` the workspace is put back as well, where there is a checkpoint of it.
+
+        Raises:
+            NothingToRewindError: no message that still stands has this number.
+            NothingToForkError: the agent's memory does not reach back there.
+            ShuttingDownError: the server is stopping.
+        """
+        if self._closing:
+            raise ShuttingDownError
+        await self._services.history.before_message(self._session.id, before_seq)
+        waiting = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+        for work in waiting:
+            if isinstance(work, Turn) and work.seq >= before_seq:
+                work.stop(StopReason.PERSON)
+            self._queue.put_nowait(work)
+        if self._turn is not None and self._turn.seq >= before_seq:
+            self._turn.stop(StopReason.PERSON)
+        errand = _Errand(run=lambda: self._rewind(before_seq, files, actor))
+        self._queue.put_nowait(errand)
+        await asyncio.shield(errand.done)
 
     async def wake(self) -> None:
         """Bring the process of a sleeping session back now, so that its next message is answered at once."""
         if self._closing:
             raise ShuttingDownError
-        if not self.has_process and not self.is_busy:
-            self._queue.put_nowait(None)
+        if self.process is None and not self.is_busy:
+            self._queue.put_nowait(_Errand(run=self._wake))
 
     async def hibernate(self) -> None:
         """End the process of a quiet session; a busy one keeps it."""
-        if not self.has_process or self.is_busy:
+        if self.process is None or self.is_busy:
             return
-        await self._seat.clear()
         self._emit(events.Status(status="hibernated"))
+        await self._seat.clear()
+
+    # --- for the watchdog ---------------------------------------------------------------------------------------
+
+    def notify(self, *, code: str, message: str) -> None:
+        """Tell the people in the session something that is no failure."""
+        self._emit(events.Notice(code=code, message=message))
+
+    async def restart_process(self) -> None:
+        """Replace the process of a quiet session by a fresh one that knows as much; a busy one keeps it."""
+        if self.process is None or self.is_busy:
+            return
+        self._queue.put_nowait(_Errand(run=self._restart))
+
+    def stop_turn(self, reason: StopReason) -> None:
+        """Stop the running turn, if there is one, for a reason other than a person's wish."""
+        if self._turn is not None:
+            self._turn.stop(reason)
 
     def announce_shutdown(self) -> None:
         """Tell whoever watches that the server is about to stop."""
@@ -235,11 +298,15 @@ class Conversation(SessionAgent):
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         await self._seat.clear()
-        unfinished = [self._turn]
-        while not self._queue.empty():
-            unfinished.append(self._queue.get_nowait())
-        for turn in filter(None, unfinished):
-            await self._finish_broken(turn, "The server was stopped.")
+        unfinished = [self._turn, *(self._queue.get_nowait() for _ in range(self._queue.qsize()))]
+        for work in filter(None, unfinished):
+            if isinstance(work, Turn):
+                work.stop(StopReason.SHUTDOWN)
+                await self._finish_broken(work)
+            else:
+                work.fail(ShuttingDownError())
+        if self._checkpointing is not None:
+            await self._checkpointing
         if self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
 
@@ -255,6 +322,7 @@ class Conversation(SessionAgent):
             raise MessageTooLongError(len(text), settings.max_message_length)
         if self._queue.qsize() >= settings.max_queued_messages:
             raise QueueFullError(settings.max_queued_messages)
+        self._seat.check()
 
     async def _accept(self, text: str, client_id: str, actor: str) -> Accepted:
         turn_id = str(uuid4())
@@ -263,7 +331,7 @@ class Conversation(SessionAgent):
             recorded = await self._services.log.append(self._session.id, message, turn_id=turn_id, actor=actor)
         except DuplicateClientId as duplicate:
             return Accepted(turn_id=duplicate.turn_id or "", seq=duplicate.seq)
-        self._queue.put_nowait(_Turn(turn_id=turn_id, seq=recorded.seq, text=text))
+        self._queue.put_nowait(Turn(turn_id=turn_id, seq=recorded.seq, text=text))
         if self._session.title == UNTITLED:
             self._name_after(text)
         return Accepted(turn_id=turn_id, seq=recorded.seq)
@@ -280,16 +348,32 @@ class Conversation(SessionAgent):
 
     async def _run(self) -> None:
         while True:
-            turn = await self._queue.get()
-            self._turn = turn
-            try:
-                await (self._wake() if turn is None else self._run_turn(turn))
-            except TapeError:
-                # The tape cannot take anything now. The turn stays open on it and is closed at the next start.
-                logger.exception("turn_not_recorded", session_id=self._session.id)
-            self._turn = None
+            work = await self._queue.get()
+            self._is_working = True
+            if isinstance(work, Turn):
+                self._turn = work
+                try:
+                    await self._run_turn(work)
+                except TapeError:
+                    # The tape cannot take anything now. The turn stays open on it and is closed at the next start.
+                    logger.exception("turn_not_recorded", session_id=self._session.id)
+            else:
+                await self._run_errand(work)
+            self._turn, self._is_working = None, False
             self._idle_since = asyncio.get_running_loop().time()
-            await self._seat.notify_idle()
+            self._seat.notify_idle()
+
+    async def _run_errand(self, errand: _Errand) -> None:
+        try:
+            await errand.run()
+        except Exception as error:
+            logger.exception("session_errand_failed", session_id=self._session.id)
+            errand.fail(error)
+        except BaseException:
+            errand.fail(ShuttingDownError())
+            raise
+        else:
+            errand.done.set_result(None)
 
     async def _wake(self) -> None:
         try:
@@ -301,17 +385,38 @@ class Conversation(SessionAgent):
         else:
             self._emit(events.Status(status="idle"))
 
-    async def _run_turn(self, turn: _Turn) -> None:
+    async def _restart(self) -> None:
+        await self._seat.clear()
+        await self._wake()
+
+    async def _rewind(self, before_seq: int, files: bool, actor: str) -> None:
+        services, session = self._services, self._session
+        place = await services.history.before_message(session.id, before_seq)
+        memory = await services.history.copy_memory(session.agent_session_id, place)
+        await self._seat.clear()
+        restored = files and await self._restore_files(place.files)
+        self._session = replace(session, agent_session_id=memory)
+        await services.repository.update(session.id, agent_session_id=memory)
+        await services.log.append(
+            session.id, events.Rewound(before_seq=before_seq, files_restored=restored), actor=actor
+        )
+        if session.agent_session_id is not None:
+            await services.history.forget(session.agent_session_id)
+        self._emit(events.Status(status="hibernated"))
+
+    async def _run_turn(self, turn: Turn) -> None:
         self._state = self._state.for_turn(turn.turn_id)
         try:
-            process = await self._ready_process()
-            if turn.interrupt.is_set():
-                self._emit(events.Result(subtype="interrupted", is_error=False))
+            process = None if turn.stop_asked.is_set() else await self._ready_process()
+            await self._finish_checkpoint()
+            if process is None or turn.stop_asked.is_set():
+                self._emit(events.Result(subtype=turn.ending.subtype, is_error=False))
             else:
+                self._heard_at = asyncio.get_running_loop().time()
                 await process.send(turn.text, message_uuid=turn.turn_id)
                 # Said after the message is on its way, which has waited for one commit already.
                 self._set_status("thinking")
-                await self._result_of(turn, process)
+                await self._guard(turn, process).result()
         except AgentCrashedError as error:
             await self._recover(turn, error)
         except TapeError:
@@ -327,51 +432,41 @@ class Conversation(SessionAgent):
                 turn.done.set_result(None)
         self._emit(events.Status(status="idle"))
         self._in_background(self._services.log.compact(self._session.id, turn.turn_id))
+        self._checkpointing = asyncio.create_task(self._take_checkpoint(turn.turn_id))
 
-    async def _result_of(self, turn: _Turn, process: AgentProcess) -> None:
-        """Wait for the turn's result; an interrupt that is not obeyed in time ends the process.
-
-        Raises:
-            AgentCrashedError: the process ended first.
-        """
-        interrupted = asyncio.create_task(turn.interrupt.wait())
-        try:
-            await asyncio.wait({turn.done, interrupted}, return_when=asyncio.FIRST_COMPLETED)
-            if not turn.done.done():
-                self._approvals.deny_all("The turn was stopped.")
-                await self._stop_turn(turn, process)
-        finally:
-            interrupted.cancel()
-        await turn.done
-
-    async def _stop_turn(self, turn: _Turn, process: AgentProcess) -> None:
-        limit = self._services.settings.interrupt_timeout_seconds
-        try:
-            async with asyncio.timeout(limit):
-                await process.interrupt()
-                await asyncio.shield(turn.done)
-        except (TimeoutError, AgentCrashedError):
-            logger.warning("interrupt_not_obeyed", session_id=self._session.id, pid=process.pid)
-            process.kill()
-            await asyncio.wait({turn.done}, timeout=limit)
-            if not turn.done.done():
-                self._lose_process(AgentCrashedError("the agent process did not stop"))
+    def _guard(self, turn: Turn, process: AgentProcess) -> TurnGuard:
+        return TurnGuard(
+            turn,
+            process,
+            self._services.settings,
+            heard_at=lambda: self._heard_at,
+            is_waiting=lambda: self._approvals.is_waiting,
+            on_stop=lambda: self._approvals.deny_all("The turn was stopped."),
+        )
 
     def _report_no_start(self, error: Exception) -> None:
         logger.error("agent_start_failed", session_id=self._session.id, exc_info=error)
+        if isinstance(error, TooManyWaitingError):
+            self._emit(events.Error(code="server_busy", message=str(error), recoverable=True))
+            return
         text = "The agent could not be started. Your message is saved; try again in a moment."
         self._emit(events.Error(code="agent_start_failed", message=text, recoverable=True))
 
-    async def _recover(self, turn: _Turn, error: AgentCrashedError) -> None:
+    async def _recover(self, turn: Turn, error: AgentCrashedError) -> None:
         """Close a turn whose process died, and bring the process back."""
-        if turn.interrupt.is_set():
+        ending = turn.ending
+        if ending.code is None or ending.message is None:
             # It was killed because it did not obey; the person asked for an end and has one.
-            await self._finish_broken(turn, None)
+            await self._finish_broken(turn)
             return
-        logger.warning("agent_process_crashed", session_id=self._session.id, error=str(error))
-        text = "The agent process stopped. Your conversation is saved."
-        self._emit(events.Error(code="subprocess_crash", message=text, recoverable=True))
-        await self._finish_broken(turn, text)
+        logger.warning("agent_process_crashed", session_id=self._session.id, code=ending.code, error=str(error))
+        self._emit(events.Error(code=ending.code, message=ending.message, recoverable=True))
+        await self._finish_broken(turn)
+        self._crashes += 1
+        if self._crashes >= self._services.settings.max_crashes_in_a_row:
+            text = "The agent process keeps stopping. Go on in a copy of this chat, or send a message to try once more."
+            self._emit(events.Error(code="crash_loop", message=text, recoverable=True))
+            return
         try:
             await self._ready_process()
         except TapeError:
@@ -383,15 +478,46 @@ class Conversation(SessionAgent):
         else:
             self._emit(events.Status(status="recovered"))
 
-    async def _finish_broken(self, turn: _Turn, reason: str | None) -> None:
-        """Append what a broken turn lacks and its ``interrupted`` result."""
-        log = self._services.log
+    async def _finish_broken(self, turn: Turn) -> None:
+        """Append what a broken turn lacks and its one result."""
+        log, ending = self._services.log, turn.ending
         await log.flush()
         recorded = await log.read(self._session.id, after=turn.seq)
         for event in closing_events(item.event for item in recorded if item.turn_id == turn.turn_id):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
-        result = events.Result(subtype="interrupted", is_error=False, error=reason)
+        result = events.Result(subtype=ending.subtype, is_error=ending.subtype == "timeout", error=ending.message)
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
+
+    # --- checkpoints of the files -------------------------------------------------------------------------------
+
+    async def _finish_checkpoint(self) -> None:
+        """See to it, before files can change, that there is a checkpoint of what they are like now."""
+        if self._checkpointing is not None:
+            await self._checkpointing
+        elif self._session.workspace_id is not None and not self._services.checkpoints.exists(self._workspace, START):
+            await self._take_checkpoint(START)
+
+    async def _take_checkpoint(self, name: str) -> None:
+        try:
+            await self._services.checkpoints.take(self._workspace, name)
+        except Exception:
+            # A rewind will say that there is none.
+            logger.exception("checkpoint_failed", session_id=self._session.id)
+
+    async def _restore_files(self, name: str) -> bool:
+        """Put the workspace back to a checkpoint; return whether that could be done."""
+        if self._session.workspace_id is None:
+            return False
+        await self._finish_checkpoint()
+        try:
+            return await self._services.checkpoints.restore(self._workspace, name)
+        except OSError:
+            logger.exception("checkpoint_not_restored", session_id=self._session.id)
+            return False
+
+    @property
+    def _workspace(self) -> Path:
+        return self._services.workspaces.path(str(self._session.workspace_id))
 
     # --- the process --------------------------------------------------------------------------------------------
 
@@ -416,7 +542,7 @@ class Conversation(SessionAgent):
         return process
 
     def _lose_process(self, error: AgentCrashedError) -> None:
-        self._in_background(self._seat.lose())
+        self._seat.lose()
         if self._turn is not None and not self._turn.done.done():
             self._turn.done.set_exception(error)
 
@@ -424,11 +550,13 @@ class Conversation(SessionAgent):
 
     def on_message(self, message: Message | UnknownMessage) -> None:
         """Translate a message and hand its events to the tape, without waiting for it."""
+        self._heard_at = asyncio.get_running_loop().time()
         if self._turn is None and not self._state.turn_id:
             # The CLI can begin turns of its own; what it says then belongs to a turn no message opened.
             self._state = self._state.for_turn(str(uuid4()))
         try:
             self._state, found = translate(self._state, message, now_ms=time.monotonic_ns() // 1_000_000)
+            found = [self._as_stopped(event) for event in found]
             for event in found:
                 self._emit(event, actor=AGENT)
         except TapeError:
@@ -453,6 +581,7 @@ class Conversation(SessionAgent):
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}
         cost = 0.0
+        self._crashes = 0
         for event in found:
             if isinstance(event, events.Context):
                 values["context_percent"] = event.percent
@@ -474,6 +603,23 @@ class Conversation(SessionAgent):
         result = await self._approvals.ask(tool, tool_input, context)
         self._set_status("executing_tool")
         return result
+
+    def on_queued(self, position: int) -> None:
+        """Say that all agent processes are at work, and when it is this session's turn."""
+        self._state = replace(self._state, status="preparing")
+        self._emit(events.Status(status="preparing", queue_position=position))
+
+    def _as_stopped(self, event: Event) -> Event:
+        """Return the result of a turn that was stopped at a limit as what it is; the CLI knows only that it was."""
+        turn = self._turn
+        if turn is None or not isinstance(event, events.Result) or turn.ending.subtype == event.subtype:
+            return event
+        if turn.stop_reason is not StopReason.TIMEOUT or event.subtype != "interrupted":
+            return event
+        ending = turn.ending
+        if ending.code is not None and ending.message is not None:
+            self._emit(events.Error(code=ending.code, message=ending.message, recoverable=True))
+        return event.model_copy(update={"subtype": ending.subtype, "is_error": True, "error": ending.message})
 
     # --- small things -------------------------------------------------------------------------------------------
 

@@ -7,9 +7,11 @@
     ├── MessageRefusedError        the message was not accepted; nothing of it is on the tape
     │   ├── MessageTooLongError    longer than the server allows; shorten it
     │   ├── EmptyMessageError      nothing but white space
-    │   └── QueueFullError         too many messages wait already; try again when some were answered
+    │   ├── QueueFullError         too many messages wait already; try again when some were answered
+    │   └── TooManyWaitingError    too many sessions wait for an agent process; try again in a moment
     ├── RequestNotPendingError     the permission request was answered, expired or never was
     ├── NothingToForkError         the session has no answered turn to begin a fork from
+    ├── NothingToRewindError       there is no message with that number to go back to
     └── ShuttingDownError          the server is stopping; try again in a moment
 
     AgentProcessError
@@ -54,6 +56,14 @@ class QueueFullError(MessageRefusedError):
         self.limit = limit
 
 
+class TooManyWaitingError(MessageRefusedError):
+    """All agent processes are at work and too many sessions wait for one."""
+
+    def __init__(self, waiting: int) -> None:
+        super().__init__(f"all agents are at work and {waiting} sessions are waiting for one; try again in a moment")
+        self.waiting = waiting
+
+
 class RequestNotPendingError(SessionError):
     """The permission request was answered, has expired, or never was."""
 
@@ -67,6 +77,14 @@ class NothingToForkError(SessionError):
 
     def __init__(self) -> None:
         super().__init__("there is no answered message to fork from")
+
+
+class NothingToRewindError(SessionError):
+    """No message that still stands has this number."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(f"there is no message with the number {seq} to go back to")
+        self.seq = seq
 
 
 class ShuttingDownError(SessionError):

@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import structlog
-from claude_agent_sdk import fork_session_via_store
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events import types as events
@@ -15,20 +14,23 @@ from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
+from claude_sdk_pattern.sessions.checkpoints import Checkpoints
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
-from claude_sdk_pattern.sessions.errors import NothingToForkError, ShuttingDownError
-from claude_sdk_pattern.sessions.pool import WarmPool
+from claude_sdk_pattern.sessions.errors import ShuttingDownError
+from claude_sdk_pattern.sessions.history import History
+from claude_sdk_pattern.sessions.pool import PoolLimits, WarmPool
 from claude_sdk_pattern.sessions.process_factory import TRANSCRIPT_PROJECT, ProcessFactory
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import PageKey, Session, SessionRepository
 from claude_sdk_pattern.sessions.slots import ProcessSlots
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
+from claude_sdk_pattern.sessions.watchdog import Watchdog
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.storage.database import Database
 
 logger = structlog.get_logger(__name__)
 
-# How often quiet sessions are looked for; a fraction of the shortest useful timeout.
+# How often conversations that nobody needs any more are looked for. Without a process each costs some kilobytes.
 _JANITOR_SECONDS = 5.0
 
 
@@ -50,38 +52,59 @@ class SessionManager:
         workspaces: Workspaces,
     ) -> None:
         self.repository = SessionRepository(database)
-        self.pool = WarmPool(factory, settings)
+        self.pool = WarmPool(
+            factory,
+            PoolLimits(
+                size=settings.prewarm_pool_size,
+                max_age_seconds=settings.pool_max_age_seconds,
+                key_seconds=settings.pool_key_seconds,
+            ),
+        )
         self._settings = settings
         self._log = log
         self._hub = hub
         self._workspaces = workspaces
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
+        self._history = History(log, self._transcripts)
+        self._checkpoints = Checkpoints(settings.data_dir)
+        self._slots = ProcessSlots(settings.max_sessions, max_waiting=settings.max_waiting_sessions)
         self._services = ConversationServices(
             settings=settings,
             log=log,
             repository=self.repository,
-            source=ProcessSource(factory=factory, pool=self.pool, slots=ProcessSlots(settings.max_sessions)),
+            source=ProcessSource(factory=factory, pool=self.pool, slots=self._slots),
+            history=self._history,
+            checkpoints=self._checkpoints,
+            workspaces=workspaces,
+            is_watched=lambda session_id: hub.subscriber_count(session_id) > 0,
         )
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}
-        self._janitor: asyncio.Task[None] | None = None
+        self._watchdog = Watchdog(
+            settings, self._conversations.values, on_action=lambda action: None, on_rss=lambda sizes: None
+        )
+        self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
 
     async def __aenter__(self) -> Self:
         await self._workspaces.sweep_private()
         await self._close_broken_turns()
         await self.pool.__aenter__()
-        self._janitor = asyncio.create_task(self._hibernate_quiet_sessions(), name="session-janitor")
+        self._tasks = [
+            asyncio.create_task(self._watchdog.run(), name="watchdog"),
+            asyncio.create_task(self._close_unwatched(), name="session-janitor"),
+        ]
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._drain()
-        if self._janitor is not None:
-            self._janitor.cancel()
-            await asyncio.gather(self._janitor, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(conversation.aclose() for conversation in self._conversations.values()))
+        await self._slots.aclose()
         self._conversations.clear()
         await self.pool.__aexit__(exc_type, exc, traceback)
 
@@ -153,22 +176,32 @@ class SessionManager:
             NothingToForkError: no turn was answered there yet.
         """
         source = await self.repository.get(session_id)
-        end = await self._fork_point(source, at_seq)
-        entry = await self._transcript_entry(source, end.checkpoint)
-        forked = await fork_session_via_store(self._transcripts, str(source.agent_session_id), up_to_message_id=entry)
+        place = await self._history.end_of_turn(source.id, until=at_seq)
+        memory = await self._history.copy_memory(source.agent_session_id, place)
         target = await self.repository.create(
             owner_id=owner_id,
             title=title or f"{source.title} (fork)"[:200],
             model=source.model,
             permission_mode=source.permission_mode,
             output_schema=source.output_schema,
-            agent_session_id=forked.session_id,
-            workspace_id=await self._workspaces.copy(str(source.workspace_id)),
+            agent_session_id=memory,
+            workspace_id=await self._copy_files(source, None if at_seq is None else place.files),
             forked_from=source.id,
             context_percent=source.context_percent,
         )
-        await self._log.copy(source.id, target.id, until=end.seq)
+        await self._log.copy(source.id, target.id, until=place.seq)
         return await self.repository.get(target.id)
+
+    async def _copy_files(self, source: Session, checkpoint: str | None) -> str | None:
+        """Copy a session's workspace, as it is or as it was at a checkpoint, if that was kept."""
+        if source.workspace_id is None:
+            return None
+        copy = await self._workspaces.copy(source.workspace_id)
+        folders = self._workspaces.path(source.workspace_id), self._workspaces.path(copy)
+        await self._checkpoints.copy(*folders)
+        if checkpoint is not None:
+            await self._checkpoints.restore(folders[1], checkpoint)
+        return copy
 
     async def delete(self, session_id: str) -> None:
         """Delete a session with its tape, its transcript and its files; whoever watches it is disconnected."""
@@ -180,9 +213,10 @@ class SessionManager:
         self._hub.close_session(session_id)
         await self.repository.delete(session_id)
         if session.agent_session_id is not None:
-            await self._transcripts.delete({"project_key": TRANSCRIPT_PROJECT, "session_id": session.agent_session_id})
+            await self._history.forget(session.agent_session_id)
         if session.workspace_id is not None:
             await self._workspaces.remove(session.workspace_id)
+            await self._checkpoints.remove(self._workspaces.path(session.workspace_id))
 
     # --- conversations ------------------------------------------------------------------------------------------
 
@@ -218,30 +252,6 @@ class SessionManager:
         self._conversations[session_id] = conversation
         return conversation
 
-    # --- forks --------------------------------------------------------------------------------------------------
-
-    async def _fork_point(self, source: Session, at_seq: int | None) -> "_ForkPoint":
-        found: _ForkPoint | None = None
-        for item in await self._log.read(source.id, until=at_seq):
-            if item.type == "result":
-                event = item.event
-                if isinstance(event, events.Result) and event.checkpoint is not None:
-                    found = _ForkPoint(item.seq, event.checkpoint)
-        if found is None or source.agent_session_id is None or source.workspace_id is None:
-            raise NothingToForkError
-        return found
-
-    async def _transcript_entry(self, source: Session, checkpoint: str) -> str:
-        """Return the id that a checkpoint has in the source's own transcript: a fork gives every entry a new one."""
-        entries = await self._transcripts.load(
-            {"project_key": TRANSCRIPT_PROJECT, "session_id": str(source.agent_session_id)}
-        )
-        for entry in entries or []:
-            origin: Any = entry.get("forkedFrom") or {}
-            if checkpoint in (entry.get("uuid"), origin.get("messageUuid")):
-                return str(entry.get("uuid"))
-        raise NothingToForkError
-
     # --- the life cycle -----------------------------------------------------------------------------------------
 
     async def _close_broken_turns(self) -> None:
@@ -255,17 +265,12 @@ class SessionManager:
             await self._log.compact(session_id, turn_id)
             logger.info("turn_interrupted_by_restart", session_id=session_id, turn_id=turn_id)
 
-    async def _hibernate_quiet_sessions(self) -> None:
-        loop = asyncio.get_running_loop()
+    async def _close_unwatched(self) -> None:
+        """Close conversations that nobody watches and that have no process: what is left of them is on the tape."""
         while True:
-            await asyncio.sleep(min(_JANITOR_SECONDS, self._settings.session_timeout / 2))
-            quiet_since = loop.time() - self._settings.session_timeout
+            await asyncio.sleep(_JANITOR_SECONDS)
             for session_id, conversation in list(self._conversations.items()):
-                if conversation.is_busy or conversation.idle_since > quiet_since:
-                    continue
-                await conversation.hibernate()
-                if not self._hub.subscriber_count(session_id) and not conversation.is_busy:
-                    # Nobody watches and nothing runs: what is left of it is on the tape.
+                if conversation.process is None and not conversation.is_busy and not conversation.is_watched:
                     del self._conversations[session_id]
                     await conversation.aclose()
 
@@ -286,11 +291,3 @@ class SessionManager:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace / 2):
                     await waiting
-
-
-class _ForkPoint:
-    """The end of a turn: the number of its result, and the agent's name for the place."""
-
-    def __init__(self, seq: int, checkpoint: str) -> None:
-        self.seq = seq
-        self.checkpoint = checkpoint

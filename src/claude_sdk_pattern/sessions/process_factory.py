@@ -1,5 +1,7 @@
 """ProcessFactory: starts agent processes, fresh ones and ones that continue a conversation."""
 
+import asyncio
+
 from claude_agent_sdk import PermissionMode
 from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 from uuid_utils import uuid4
@@ -28,7 +30,10 @@ class _ProcessTranscripts(TranscriptStore):
 
 
 class ProcessFactory:
-    """Starts agent processes. Each has its own token, private folder and view of the transcripts."""
+    """Starts agent processes. Each has its own token, private folder and view of the transcripts.
+
+    Only a few start at the same time, whoever asks for them: eight at once on two cores take eight times as long each.
+    """
 
     def __init__(
         self,
@@ -45,6 +50,17 @@ class ProcessFactory:
         self._database = database
         self._workspaces = workspaces
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
+        self._starting = asyncio.Semaphore(settings.max_concurrent_starts)
+
+    async def start_warm(self, profile: AgentProfile) -> AgentProcess:
+        """Start a process for the warm pool: connected, primed, and nobody's.
+
+        Raises:
+            AgentStartError: it did not start.
+        """
+        return await self.start_fresh(
+            profile, model=self._settings.default_model, permission_mode="acceptEdits", primed=True
+        )
 
     async def start_fresh(
         self,
@@ -74,21 +90,22 @@ class ProcessFactory:
         owned = workspace_id is None
         workspace_id = workspace_id or self._workspaces.create()
         try:
-            process = await self._start(
-                profile,
-                model=model,
-                permission_mode=permission_mode,
-                workspace_id=workspace_id,
-                agent_session_id=agent_session_id,
-                resume=False,
-                transcripts=transcripts,
-            )
-            if primed:
-                try:
-                    await process.prime()
-                except BaseException:
-                    await process.stop()
-                    raise
+            async with self._starting:
+                process = await self._start(
+                    profile,
+                    model=model,
+                    permission_mode=permission_mode,
+                    workspace_id=workspace_id,
+                    agent_session_id=agent_session_id,
+                    resume=False,
+                    transcripts=transcripts,
+                )
+                if primed:
+                    try:
+                        await process.prime()
+                    except BaseException:
+                        await process.stop()
+                        raise
         except BaseException:
             if owned:
                 await self._workspaces.remove(workspace_id)
@@ -109,15 +126,16 @@ class ProcessFactory:
         Raises:
             AgentStartError: it did not start.
         """
-        return await self._start(
-            profile,
-            model=model,
-            permission_mode=permission_mode,
-            workspace_id=workspace_id,
-            agent_session_id=agent_session_id,
-            resume=True,
-            transcripts=self._transcripts,
-        )
+        async with self._starting:
+            return await self._start(
+                profile,
+                model=model,
+                permission_mode=permission_mode,
+                workspace_id=workspace_id,
+                agent_session_id=agent_session_id,
+                resume=True,
+                transcripts=self._transcripts,
+            )
 
     async def has_transcript(self, agent_session_id: str) -> bool:
         """Whether there is anything to continue under this id."""

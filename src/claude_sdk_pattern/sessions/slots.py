@@ -1,15 +1,35 @@
-"""How many agent processes may live at once, and who gives way when there are too many."""
+"""How many agent processes may live at once, who gives way when there are too many, and who is next in line.
+
+A conversation holds a slot for as long as it has a process. When all slots are taken, the conversation that has been
+idle longest gives its own up, unwatched ones first. When all are at work, the others wait in line: the next slot goes
+to the person who has the fewest, and among equals to whoever came first, so that one with fifty open questions does
+not keep everybody else out.
+"""
 
 import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from claude_sdk_pattern.sessions.errors import TooManyWaitingError
 
 
 class SlotHolder(Protocol):
     """A conversation, as far as slots are concerned."""
 
     @property
+    def owner_id(self) -> str:
+        """Whose conversation it is; slots are shared out fairly between owners."""
+        ...
+
+    @property
     def is_busy(self) -> bool:
         """Whether its process is at work, so that it cannot be taken away."""
+        ...
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody has it open, so that others should give way first."""
         ...
 
     @property
@@ -18,17 +38,35 @@ class SlotHolder(Protocol):
         ...
 
     async def hibernate(self) -> None:
-        """End its process; releases its slot."""
+        """End its process; releases its slot. A busy one keeps both."""
+        ...
+
+    def on_queued(self, position: int) -> None:
+        """Learn its place in line, counted from 1, whenever that changes."""
         ...
 
 
-class ProcessSlots:
-    """A bound on live processes. A conversation holds a slot for as long as it has a process."""
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    holder: SlotHolder
+    granted: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    position: int = 0
 
-    def __init__(self, limit: int) -> None:
+
+class ProcessSlots:
+    """A bound on live processes.
+
+    Args:
+        limit: how many conversations may hold a slot at once.
+        max_waiting: how many more may wait for one.
+    """
+
+    def __init__(self, limit: int, *, max_waiting: int) -> None:
         self._limit = limit
+        self._max_waiting = max_waiting
         self._holders: set[SlotHolder] = set()
-        self._freed = asyncio.Condition()
+        self._waiting: list[_Waiter] = []
+        self._evictions: dict[SlotHolder, asyncio.Task[None]] = {}
 
     @property
     def used(self) -> int:
@@ -36,31 +74,100 @@ class ProcessSlots:
         return len(self._holders)
 
     @property
-    def is_full(self) -> bool:
-        """Whether a further process has to wait for another to end."""
-        return len(self._holders) >= self._limit
+    def waiting(self) -> int:
+        """How many conversations wait for a slot."""
+        return len(self._waiting)
+
+    def holds(self, holder: SlotHolder) -> bool:
+        """Whether a conversation has a slot."""
+        return holder in self._holders
+
+    def check(self, holder: SlotHolder) -> None:
+        """Find out whether a conversation could wait for a slot now.
+
+        Raises:
+            TooManyWaitingError: it has none, none can be had, and the line is full.
+        """
+        is_served = holder in self._holders or any(waiter.holder is holder for waiter in self._waiting)
+        if not is_served and len(self._waiting) - self._available() >= self._max_waiting:
+            raise TooManyWaitingError(len(self._waiting))
 
     async def acquire(self, holder: SlotHolder) -> None:
-        """Take a slot, from the conversation that has been idle longest if need be; wait while all are at work."""
+        """Take a slot, or wait in line for one.
+
+        Raises:
+            TooManyWaitingError: the line is full.
+        """
         if holder in self._holders:
             return
-        while self.is_full:
-            if idle := self._idle():
-                await min(idle, key=lambda other: other.idle_since).hibernate()
-                continue
-            async with self._freed:
-                await self._freed.wait_for(lambda: not self.is_full or bool(self._idle()))
-        self._holders.add(holder)
+        self.check(holder)
+        waiter = _Waiter(holder)
+        self._waiting.append(waiter)
+        self._serve()
+        try:
+            await waiter.granted
+        except asyncio.CancelledError:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+            else:
+                self._holders.discard(holder)
+            self._serve()
+            raise
 
-    async def release(self, holder: SlotHolder) -> None:
-        """Give a slot back."""
+    def release(self, holder: SlotHolder) -> None:
+        """Give a slot back; giving none back is fine."""
         self._holders.discard(holder)
-        await self.notify()
+        self._serve()
+
+    def notify(self) -> None:
+        """Learn that a holder has become idle and could be asked for its slot."""
+        self._serve()
+
+    async def aclose(self) -> None:
+        """Wait until nobody is being sent away any more."""
+        if self._evictions:
+            await asyncio.gather(*self._evictions.values(), return_exceptions=True)
+
+    def _available(self) -> int:
+        """Return how many slots are free or could be made so."""
+        return max(0, self._limit - len(self._holders)) + len(self._idle()) + len(self._evictions)
 
     def _idle(self) -> list[SlotHolder]:
-        return [holder for holder in self._holders if not holder.is_busy]
+        """Return who could be sent away, the first to go first."""
+        idle = [holder for holder in self._holders if not holder.is_busy and holder not in self._evictions]
+        return sorted(idle, key=lambda holder: (holder.is_watched, holder.idle_since))
 
-    async def notify(self) -> None:
-        """Tell those who wait that a holder has become idle or gone."""
-        async with self._freed:
-            self._freed.notify_all()
+    def _serve(self) -> None:
+        """Give out what is free, make room for those who then still wait, and tell the rest their place."""
+        line = self._line()
+        while line and len(self._holders) < self._limit:
+            waiter = line.pop(0)
+            self._waiting.remove(waiter)
+            self._holders.add(waiter.holder)
+            waiter.granted.set_result(None)
+        for holder in self._idle()[: max(0, len(line) - len(self._evictions))]:
+            self._evictions[holder] = asyncio.create_task(self._evict(holder))
+        for position, waiter in enumerate(line, start=1):
+            # Room is being made for the first ones; theirs is a matter of milliseconds.
+            if position > len(self._evictions) and waiter.position != position:
+                waiter.position = position
+                waiter.holder.on_queued(position)
+
+    def _line(self) -> list[_Waiter]:
+        """Return who waits in the order in which they will be served, as things stand."""
+        held = Counter(holder.owner_id for holder in self._holders if holder.is_busy)
+        rest, line = list(self._waiting), list[_Waiter]()
+        while rest:
+            # `min` keeps the first among equals, and the list is in order of arrival.
+            chosen = min(rest, key=lambda waiter: held[waiter.holder.owner_id])
+            rest.remove(chosen)
+            line.append(chosen)
+            held[chosen.holder.owner_id] += 1
+        return line
+
+    async def _evict(self, holder: SlotHolder) -> None:
+        try:
+            await holder.hibernate()
+        finally:
+            del self._evictions[holder]
+            self._serve()

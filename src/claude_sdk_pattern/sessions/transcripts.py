@@ -7,6 +7,7 @@ listing of sessions, are left out: sessions are listed from our own table.
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from claude_agent_sdk.types import (
@@ -92,6 +93,22 @@ class TranscriptStore(SessionStore):
         )
         async with self._database.reading() as session:
             return list((await session.scalars(query)).all())
+
+    async def fork(self, source: str, target: str, *, until: str) -> bool:
+        """Begin the transcript ``target`` with a copy of ``source`` up to the entry with the uuid ``until``.
+
+        Entries keep their uuids, so that whatever names a place in the source names the same place in the copy.
+        Returns whether there was such an entry; without one nothing is written.
+        """
+        entries = await self.load({"project_key": "", "session_id": source})
+        end = next((i for i, entry in enumerate(entries or []) if entry.get("uuid") == until), None)
+        if entries is None or end is None:
+            return False
+        copied: list[Any] = [{**entry, "sessionId": target} for entry in entries[: end + 1]]
+        # The CLI goes on from the entry that looks newest.
+        copied[-1]["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        await self.append({"project_key": "", "session_id": target}, copied)
+        return True
 
     def _project(self, project_key: str) -> str:
         return project_key if self._project_key is None else self._project_key

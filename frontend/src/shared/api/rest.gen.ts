@@ -317,6 +317,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session_id}/rewind": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rewind Session
+         * @description Take the conversation back to before a message. Turns from there on are stopped; the agent forgets them.
+         */
+        post: operations["rewind_session_api_v1_sessions__session_id__rewind_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -523,6 +543,19 @@ export interface components {
         RefreshBody: {
             /** Refresh Token */
             refresh_token?: string | null;
+        };
+        /**
+         * RewindSession
+         * @description Where to go back to: to before the message with the number ``before_seq``; with ``files``, files too.
+         */
+        RewindSession: {
+            /** Before Seq */
+            before_seq: number;
+            /**
+             * Files
+             * @default false
+             */
+            files: boolean;
         };
         /**
          * Role
@@ -1252,6 +1285,39 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["MessageAccepted"];
                 };
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    rewind_session_api_v1_sessions__session_id__rewind_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewindSession"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem */
             default: {
