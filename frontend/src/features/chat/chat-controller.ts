@@ -3,8 +3,10 @@ import { freshToken, refreshToken } from "@/shared/api/access-token";
 import type { SessionSummary } from "@/shared/api/rest";
 import { ChatConnection, type PermissionAnswer } from "@/shared/connection/chat-connection";
 import type { ConnectionState } from "@/shared/connection/connection-state";
-import { Outbox, type MessageContent } from "@/shared/connection/outbox";
+import { Outbox, type MessageContent, type OutgoingMessage } from "@/shared/connection/outbox";
 import { useAppStore } from "@/shared/store/app-store";
+import { loadDraft, toUpload } from "@/shared/store/composer-draft";
+import { draftKey } from "@/shared/store/drafts-slice";
 import { EventQueue } from "@/shared/store/event-queue";
 import type { FrameError, HelloFrame, SessionCommand, TapeEvent, UnknownEvent } from "@/shared/tape/frame";
 import { isRunning, type Transcript } from "@/shared/tape/transcript";
@@ -57,6 +59,10 @@ export function openChat(sessionId: string): void {
       if (!commands.refuse(error)) refuse(outbox, error);
     },
     onCommandResult: (result) => commands.finish(result),
+    onStatus: (status) => {
+      queue.flush();
+      store.getState().setStatus(sessionId, status);
+    },
   });
   chat = { sessionId, connection, outbox, queue, commands };
   connection.start();
@@ -175,6 +181,16 @@ export function runCommand(
     awaitedRewind = { beforeSeq: command.before_seq, after };
   }
   return chat.commands.wait(command.command);
+}
+
+/** Puts a message that was not sent back into the composer, behind what stands there. */
+export function reviseMessage({ clientId, text, attachments }: OutgoingMessage): void {
+  if (!chat) return;
+  const { drafts, setDraftText, changeUploads } = store.getState();
+  const key = draftKey(chat.sessionId);
+  setDraftText(key, [(drafts[key] ?? loadDraft(key)).text, text].filter(Boolean).join("\n"));
+  changeUploads(key, (uploads) => [...uploads, ...attachments.map(toUpload)]);
+  chat.outbox.remove(clientId);
 }
 
 export function discardMessage(clientId: string): void {

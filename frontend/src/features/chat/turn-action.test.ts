@@ -60,7 +60,7 @@ describe("the action", () => {
   });
 
   test("goes on when work was cut off", () => {
-    for (const code of ["subprocess_crash", "memory_limit", "query_timeout"]) {
+    for (const code of ["subprocess_crash", "agent_silent", "memory_limit", "query_timeout", "crash_loop"]) {
       expect(offered(code, message, work, error(code), result("interrupted", "x"))).toBe("continue");
     }
     expect(offered(null, message, work, result("interrupted", "The server restarted."))).toBe("continue");

@@ -6,7 +6,14 @@ export type TurnAction = "retry" | "continue" | "new_chat";
 type Results = NonNullable<Turn["result"]>;
 
 // The work was cut off and what was done stands: to send the message again would begin it from the start.
-const cutOffCodes: ReadonlySet<string> = new Set(["subprocess_crash", "memory_limit", "query_timeout"]);
+const cutOffCodes: ReadonlySet<string> = new Set([
+  "subprocess_crash",
+  "agent_silent",
+  "memory_limit",
+  "query_timeout",
+  "crash_loop",
+  "session_not_recovered",
+]);
 // Sending again changes nothing; somebody has to do something first.
 const hopelessCodes: ReadonlySet<string> = new Set(["api_not_authorized"]);
 

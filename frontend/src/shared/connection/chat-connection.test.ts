@@ -9,47 +9,7 @@ import {
   type ConnectionState,
 } from "@/shared/connection/connection-state";
 import { Outbox } from "@/shared/connection/outbox";
-
-/** The browser's end of a WebSocket, with the server's end in the hands of the test. */
-class TestSocket {
-  static readonly all: TestSocket[] = [];
-  readyState: number = WebSocket.CONNECTING;
-  onmessage: ((event: { data: string }) => void) | null = null;
-  onclose: ((event: { code: number }) => void) | null = null;
-  readonly sent: Record<string, unknown>[] = [];
-
-  constructor(
-    readonly url: string,
-    readonly protocols: string[],
-  ) {
-    TestSocket.all.push(this);
-  }
-  static get last(): TestSocket {
-    const socket = TestSocket.all.at(-1);
-    if (!socket) throw new Error("No socket was opened.");
-    return socket;
-  }
-  send(data: string): void {
-    this.sent.push(JSON.parse(data) as Record<string, unknown>);
-  }
-  close(): void {
-    this.readyState = WebSocket.CLOSED;
-  }
-  say(frame: unknown): void {
-    this.readyState = WebSocket.OPEN;
-    this.onmessage?.({ data: JSON.stringify(frame) });
-  }
-  hello(last_seq = 0, more: object = {}): void {
-    this.say({ type: "hello", session_id: "s1", last_seq, resume: "ok", ...more });
-  }
-  lose(code = 1006): void {
-    this.readyState = WebSocket.CLOSED;
-    this.onclose?.({ code });
-  }
-  get after(): string | null {
-    return new URL(this.url).searchParams.get("after");
-  }
-}
+import { TestSocket } from "@/shared/connection/test-socket";
 
 function event(seq: number, payload: object = { type: "status", status: "idle" }) {
   return { seq, session_id: "s1", turn_id: null, actor: "agent", ts: "2026-01-01T00:00:00Z", ...payload };
@@ -66,6 +26,7 @@ function connect(overrides: Partial<ChatConnectionOptions> = {}) {
     onCaughtUp: vi.fn<ChatConnectionOptions["onCaughtUp"]>(),
     onError: vi.fn<ChatConnectionOptions["onError"]>(),
     onCommandResult: vi.fn<ChatConnectionOptions["onCommandResult"]>(),
+    onStatus: vi.fn<ChatConnectionOptions["onStatus"]>(),
     getToken: vi.fn<ChatConnectionOptions["getToken"]>().mockResolvedValue("token-1"),
   };
   const outbox = new Outbox("s1", () => undefined);

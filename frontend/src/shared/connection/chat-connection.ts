@@ -1,4 +1,4 @@
-import type { CommandResultFrame, PermissionResponseFrame } from "@/shared/api/frames.gen";
+import type { CommandResultFrame, PermissionResponseFrame, Status } from "@/shared/api/frames.gen";
 import {
   idleConnection,
   nextConnection,
@@ -42,6 +42,8 @@ export type ChatConnectionOptions = {
   readonly onCaughtUp: (count: number, awayMs: number) => void;
   readonly onError: (error: FrameError) => void;
   readonly onCommandResult: (result: CommandResultFrame) => void;
+  /** What the server says of the session that is not on its tape. */
+  readonly onStatus: (status: Status["status"]) => void;
   /** For tests. */
   readonly openSocket?: (url: string, protocols: string[]) => WebSocket;
 };
@@ -184,6 +186,7 @@ export class ChatConnection {
       if (frame.kind === "hello") this.#greet(frame.hello);
       else if (frame.kind === "error") this.#refuse(frame.error);
       else if (frame.kind === "command_result") this.#options.onCommandResult(frame.result);
+      else if (frame.kind === "status") this.#options.onStatus(frame.status);
     }
     this.#deliver(events);
   }

@@ -27,6 +27,8 @@ export type TranscriptSlice = {
   readonly facts: Readonly<Record<string, SessionFacts>>;
   showSession: (sessionId: string | null) => void;
   setFacts: (sessionId: string, facts: SessionFacts) => void;
+  /** What the session does from now on, although its tape does not say so. */
+  setStatus: (sessionId: string, status: StatusInfo["name"]) => void;
   applyEvents: (sessionId: string, events: readonly (TapeEvent | UnknownEvent)[]) => void;
   resetTranscript: (sessionId: string) => void;
   setLoaded: (sessionId: string) => void;
@@ -38,6 +40,13 @@ export const createTranscriptSlice: Slice<TranscriptSlice> = (set) => ({
   loaded: {},
   facts: {},
   setFacts: (sessionId, facts) => set((state) => ({ facts: { ...state.facts, [sessionId]: facts } })),
+  setStatus: (sessionId, status) =>
+    set(({ facts, transcripts }) => {
+      const known = facts[sessionId];
+      if (!known) return {};
+      const lastSeq = Math.max(known.lastSeq, transcripts[sessionId]?.lastSeq ?? 0);
+      return { facts: { ...facts, [sessionId]: { ...known, status, lastSeq } } };
+    }),
   showSession: (sessionId) =>
     set(({ transcripts }) => {
       if (sessionId === null) return { sessionId };

@@ -1,4 +1,4 @@
-import type { AnyEvent, CommandResultFrame } from "@/shared/api/frames.gen";
+import type { AnyEvent, CommandResultFrame, Status } from "@/shared/api/frames.gen";
 import type { Envelope, Frame, FrameError, HelloFrame, TapeEvent } from "@/shared/tape/frame";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -73,6 +73,9 @@ function toFrame(json: unknown): Frame {
     case "session_command_result":
       if (!text(json["command"]) || !text(json["session_id"])) break;
       return { kind: "command_result", result: json as unknown as CommandResultFrame };
+    case "status":
+      if (!text(json["status"])) break;
+      return { kind: "status", status: json["status"] as Status["status"] };
     case "pong":
       return { kind: "pong" };
   }

@@ -38,5 +38,6 @@ export type Frame =
   | { readonly kind: "hello"; readonly hello: HelloFrame }
   | { readonly kind: "error"; readonly error: FrameError }
   | { readonly kind: "command_result"; readonly result: Wire.CommandResultFrame }
+  | { readonly kind: "status"; readonly status: Wire.Status["status"] }
   | { readonly kind: "pong" }
   | { readonly kind: "ignored"; readonly original: unknown };

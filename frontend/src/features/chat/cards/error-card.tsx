@@ -36,13 +36,15 @@ export function ErrorCard({ error }: { readonly error: ErrorItem }) {
   const { t } = useTranslation();
   const hasAction = useTranscript((transcript) => actionPlace(transcript, error.turnId) === error.key);
   const { code, message, retryAfterMs, ts, seq } = error;
+  const title = t(`error.${toKnownCode(code)}`);
   return (
     <TapeNode icon={<CircleAlert size={14} aria-hidden />} className="border-red-line text-red">
       <div className="space-y-2.5 rounded-xl border border-red-line bg-red-wash px-4 py-3">
         <div>
-          <p className="font-medium">{t(`error.${toKnownCode(code)}`)}</p>
+          <p className="font-medium">{title}</p>
           <p className="mt-0.5 text-xs break-words text-ink-soft">
-            {message} <span className="text-ink-faint">{t("error.reference", { code, seq })}</span>
+            {message !== title && `${message} `}
+            <span className="text-ink-faint">{t("error.reference", { code, seq })}</span>
           </p>
         </div>
         {hasAction && (

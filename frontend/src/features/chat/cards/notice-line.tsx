@@ -11,11 +11,13 @@ import { Button } from "@/shared/ui/button";
 const icons = {
   recovered: RotateCw,
   process_restarted: RotateCw,
-  session_duration_warning: Clock,
   session_duration_reached: Clock,
   memory_restart: MemoryStick,
   memory_lost: MemoryStick,
 } as const satisfies Readonly<Record<string, LucideIcon>>;
+
+// It says in how many minutes, which only the server's own words tell.
+const timed = "session_duration_warning";
 
 const isKnown = (code: string): code is keyof typeof icons => Object.hasOwn(icons, code);
 
@@ -23,7 +25,7 @@ const isKnown = (code: string): code is keyof typeof icons => Object.hasOwn(icon
 export function NoticeLine({ notice }: { readonly notice: NoticeItem }) {
   const { t } = useTranslation();
   const { code, message } = notice;
-  const Icon = isKnown(code) ? icons[code] : Info;
+  const Icon = isKnown(code) ? icons[code] : code === timed ? Clock : Info;
   return (
     <TapeNode icon={<Icon size={12} aria-hidden />}>
       <div className="flex min-h-[1.625rem] flex-wrap items-center gap-x-3 gap-y-1.5 text-sm text-ink-faint">

@@ -16,18 +16,21 @@ export function useSendWhenUploaded(
   sendNow: () => void,
 ): { readonly isWaiting: boolean; readonly send: () => void } {
   const [isAsked, setIsAsked] = useState(false);
-  const check = useEffectEvent(() => {
-    const draft = useAppStore.getState().drafts[draftKey(sessionId)];
-    if (!draft || draft.uploads.some(isUnderWay)) return;
+  const finish = useEffectEvent((settled: readonly Upload[]) => {
     setIsAsked(false);
-    if (draft.uploads.every(({ state }) => state === "ready")) sendNow();
+    if (settled.every(({ state }) => state === "ready")) sendNow();
   });
   useEffect(() => {
     if (!isAsked) return;
-    return useAppStore.subscribe((state, before) => {
-      if (state.drafts !== before.drafts) check();
+    const unsubscribe = useAppStore.subscribe(({ drafts }) => {
+      const settled = drafts[draftKey(sessionId)]?.uploads;
+      if (!settled || settled.some(isUnderWay)) return;
+      // Sending changes the store as well.
+      unsubscribe();
+      finish(settled);
     });
-  }, [isAsked]);
+    return unsubscribe;
+  }, [isAsked, sessionId]);
 
   const send = () => {
     if (sessionId !== null && uploads.some(isUnderWay)) setIsAsked(true);

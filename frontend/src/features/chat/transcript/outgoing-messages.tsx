@@ -1,7 +1,7 @@
 import { CircleAlert } from "lucide-react";
 import { useTranslation } from "react-i18next";
 
-import { discardMessage, resendMessage } from "@/features/chat/chat-controller";
+import { discardMessage, resendMessage, reviseMessage } from "@/features/chat/chat-controller";
 import { PersonMessage } from "@/features/chat/transcript/person-message";
 import type { OutgoingMessage } from "@/shared/connection/outbox";
 import { useAppStore } from "@/shared/store/app-store";
@@ -43,6 +43,9 @@ function Refusal({ message, refusal }: { readonly message: OutgoingMessage; read
       <div className="flex gap-2">
         <Button size="small" look="quiet" onClick={() => discardMessage(message.clientId)}>
           {t("message.discard")}
+        </Button>
+        <Button size="small" look="quiet" onClick={() => reviseMessage(message)}>
+          {t("message.revise")}
         </Button>
         <Button size="small" onClick={() => resendMessage(message.clientId, message)}>
           {t("message.retry")}
