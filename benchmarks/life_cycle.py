@@ -78,7 +78,7 @@ async def _wake(model_url: str, server: RunningPlatform, folder: Path, rounds: i
         await talker.turn(_SHORT)
         for number in range(rounds):
             again = direct_options(model_url, folder / f"again-{number}")
-            again.session_store, again.resume = store, session_id
+            again.session_store, again.resume, again.cwd = store, session_id, options.cwd
             started = time.monotonic()
             async with ClaudeSDKClient(again) as client:
                 connected = time.monotonic() - started

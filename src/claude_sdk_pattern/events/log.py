@@ -22,8 +22,11 @@ from claude_sdk_pattern.events.types import Event, Result
 from claude_sdk_pattern.events.upkeep import copy_events, delete_superseded
 from claude_sdk_pattern.events.writers import DatabaseTrouble, TapeWriter
 from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.storage.retrying import Patience, retried
 
 _logger = structlog.get_logger(__name__)
+
+_TROUBLE = (DatabaseTrouble, OperationalError, InterfaceError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,11 @@ class EventLog:
         self._database = database
         self._hub = hub
         self._limits = limits or LogLimits()
+        self._patience = Patience(
+            first_seconds=self._limits.retry_first_seconds,
+            longest_seconds=self._limits.retry_max_seconds,
+            give_up_after_seconds=self._limits.give_up_after_seconds,
+        )
         self._reader = TapeReader(database)
         self._writer = _writer_for(database)
         self._pending = Pending()
@@ -235,20 +243,18 @@ class EventLog:
                 _reject(made, end)
 
     async def _retried[T](self, attempt: Callable[[], Awaitable[T]]) -> T:
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + self._limits.give_up_after_seconds
-        delay = self._limits.retry_first_seconds
-        while True:
-            try:
-                async with self._changing:
-                    return await attempt()
-            except (DatabaseTrouble, OperationalError, InterfaceError) as error:
-                reason = error.__cause__ or error
-                if loop.time() + delay > give_up_at:
-                    raise TapeUnavailable(str(reason)) from reason
-                _logger.warning("tape_retry", reason=str(reason), delay_seconds=delay)
-            await asyncio.sleep(delay)
-            delay = min(2 * delay, self._limits.retry_max_seconds)
+        async def alone() -> T:
+            async with self._changing:
+                return await attempt()
+
+        def warn(error: Exception, delay: float) -> None:
+            _logger.warning("tape_retry", reason=str(error.__cause__ or error), delay_seconds=delay)
+
+        try:
+            return await retried(alone, self._patience, on=_TROUBLE, before_retry=warn)
+        except _TROUBLE as error:
+            reason = error.__cause__ or error
+            raise TapeUnavailable(str(reason)) from reason
 
 
 def _finish(batch: asyncio.Future[None] | None) -> None:

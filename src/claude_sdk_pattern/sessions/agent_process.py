@@ -55,8 +55,8 @@ class AgentListener(Protocol):
         """Take one message. Must not block and must not raise."""
         ...
 
-    def on_exit(self, error: AgentCrashedError) -> None:
-        """Learn that the process ended without being asked to. Called at most once, after the last message."""
+    def on_exit(self, process: "AgentProcess", error: AgentCrashedError) -> None:
+        """Learn that a process ended without being asked to. Called at most once for each, after its last message."""
         ...
 
     async def decide_permission(
@@ -306,7 +306,7 @@ class AgentProcess:
             listener = self._binding.listener
             if crashed and listener is not None:
                 error = None if reader.cancelled() else reader.exception()
-                listener.on_exit(AgentCrashedError(str(error) if error else "the agent process ended by itself"))
+                listener.on_exit(self, AgentCrashedError(str(error) if error else "the agent process ended by itself"))
 
     async def _close(self, reader: asyncio.Task[None], stopping: asyncio.Task[bool]) -> None:
         client = self._client

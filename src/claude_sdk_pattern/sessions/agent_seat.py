@@ -76,10 +76,11 @@ class AgentSeat:
                 await process.stop()
                 self._source.slots.release(self._owner)
 
-    def lose(self) -> None:
-        """Note that the process is gone by itself."""
-        self.process = None
-        self._source.slots.release(self._owner)
+    def lose(self, process: AgentProcess | None) -> None:
+        """Note that a process is gone by itself; one that is not here any more is no loss."""
+        if process is not None and process is self.process:
+            self.process = None
+            self._source.slots.release(self._owner)
 
     def notify_idle(self) -> None:
         """Tell sessions that wait for a slot that this one could be had."""

@@ -407,13 +407,10 @@ class Conversation(SessionAgent):
     async def _run_turn(self, turn: Turn) -> None:
         self._state = self._state.for_turn(turn.turn_id)
         try:
-            process = None if turn.stop_asked.is_set() else await self._ready_process()
-            await self._finish_checkpoint()
-            if process is None or turn.stop_asked.is_set():
+            process = await self._send(turn)
+            if process is None:
                 self._emit(events.Result(subtype=turn.ending.subtype, is_error=False))
             else:
-                self._heard_at = asyncio.get_running_loop().time()
-                await process.send(turn.text, message_uuid=turn.turn_id)
                 # Said after the message is on its way, which has waited for one commit already.
                 self._set_status("thinking")
                 await self._guard(turn, process).result()
@@ -433,6 +430,35 @@ class Conversation(SessionAgent):
         self._emit(events.Status(status="idle"))
         self._in_background(self._services.log.compact(self._session.id, turn.turn_id))
         self._checkpointing = asyncio.create_task(self._take_checkpoint(turn.turn_id))
+
+    async def _send(self, turn: Turn) -> AgentProcess | None:
+        """Give the message to an agent process; return None if the turn was stopped before.
+
+        A process that died while nobody looked has not taken the message: it is replaced, once.
+
+        Raises:
+            AgentStartError, AgentCrashedError: there is none to be had.
+        """
+        for is_last in (False, True):
+            if turn.stop_asked.is_set():
+                return None
+            process = await self._ready_process()
+            await self._finish_checkpoint()
+            if turn.stop_asked.is_set():
+                return None
+            self._heard_at = asyncio.get_running_loop().time()
+            try:
+                await process.send(turn.text, message_uuid=turn.turn_id)
+                if self._seat.process is not process:
+                    raise AgentCrashedError("the agent process ended")
+            except AgentCrashedError:
+                if is_last:
+                    raise
+                self._seat.lose(process)
+            else:
+                turn.is_sent = True
+                return process
+        return None
 
     def _guard(self, turn: Turn, process: AgentProcess) -> TurnGuard:
         return TurnGuard(
@@ -541,11 +567,6 @@ class Conversation(SessionAgent):
             self._in_background(self._services.repository.update(self._session.id, **ids))
         return process
 
-    def _lose_process(self, error: AgentCrashedError) -> None:
-        self._seat.lose()
-        if self._turn is not None and not self._turn.done.done():
-            self._turn.done.set_exception(error)
-
     # --- what the process says (AgentListener) ------------------------------------------------------------------
 
     def on_message(self, message: Message | UnknownMessage) -> None:
@@ -572,11 +593,17 @@ class Conversation(SessionAgent):
         if self._state.status != "preparing":
             self._set_status("preparing")
 
-    def on_exit(self, error: AgentCrashedError) -> None:
+    def on_exit(self, process: AgentProcess, error: AgentCrashedError) -> None:
         """Learn that the process died. Between turns that is nobody's loss: the next message brings it back."""
         logger.info("agent_process_exited", session_id=self._session.id, during_turn=self._turn is not None)
+        if process is not self._seat.process:
+            # It was found dead already and has been replaced.
+            return
         self._approvals.deny_all("The agent process stopped.")
-        self._lose_process(error)
+        self._seat.lose(process)
+        turn = self._turn
+        if turn is not None and turn.is_sent and not turn.done.done():
+            turn.done.set_exception(error)
 
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}

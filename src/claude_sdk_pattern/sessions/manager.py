@@ -52,6 +52,7 @@ class SessionManager:
         workspaces: Workspaces,
     ) -> None:
         self.repository = SessionRepository(database)
+        self.processes = factory
         self.pool = WarmPool(
             factory,
             PoolLimits(
@@ -63,7 +64,7 @@ class SessionManager:
         self._settings = settings
         self._log = log
         self._hub = hub
-        self._workspaces = workspaces
+        self.workspaces = workspaces
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
         self._history = History(log, self._transcripts)
         self._checkpoints = Checkpoints(settings.data_dir)
@@ -87,7 +88,7 @@ class SessionManager:
         self._closing = False
 
     async def __aenter__(self) -> Self:
-        await self._workspaces.sweep_private()
+        await self.workspaces.sweep_private()
         await self._close_broken_turns()
         await self.pool.__aenter__()
         self._tasks = [
@@ -196,8 +197,8 @@ class SessionManager:
         """Copy a session's workspace, as it is or as it was at a checkpoint, if that was kept."""
         if source.workspace_id is None:
             return None
-        copy = await self._workspaces.copy(source.workspace_id)
-        folders = self._workspaces.path(source.workspace_id), self._workspaces.path(copy)
+        copy = await self.workspaces.copy(source.workspace_id)
+        folders = self.workspaces.path(source.workspace_id), self.workspaces.path(copy)
         await self._checkpoints.copy(*folders)
         if checkpoint is not None:
             await self._checkpoints.restore(folders[1], checkpoint)
@@ -215,8 +216,8 @@ class SessionManager:
         if session.agent_session_id is not None:
             await self._history.forget(session.agent_session_id)
         if session.workspace_id is not None:
-            await self._workspaces.remove(session.workspace_id)
-            await self._checkpoints.remove(self._workspaces.path(session.workspace_id))
+            await self.workspaces.remove(session.workspace_id)
+            await self._checkpoints.remove(self.workspaces.path(session.workspace_id))
 
     # --- conversations ------------------------------------------------------------------------------------------
 

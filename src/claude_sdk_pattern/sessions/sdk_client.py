@@ -1,8 +1,9 @@
 """The one place that reaches behind the SDK's public interface, and why.
 
-Two things this platform needs are not public in ``claude-agent-sdk`` 0.2: messages the SDK has no class for, which
-its parser drops or answers with an exception that ends the stream, and the process id of the CLI, without which a
-process that no longer answers cannot be ended. Everything else goes through :class:`ClaudeSDKClient` as it is.
+Three things this platform needs are not public in ``claude-agent-sdk`` 0.2: messages the SDK has no class for, which
+its parser drops or answers with an exception that ends the stream; the process id of the CLI, without which a process
+that no longer answers cannot be ended; and the pipes of a CLI that has ended, some of which stay open. Everything else
+goes through :class:`ClaudeSDKClient` as it is.
 """
 
 from collections.abc import AsyncGenerator
@@ -29,6 +30,16 @@ class AgentClient(ClaudeSDKClient):
             raise CLIConnectionError("not connected")
         async for data in self._query.receive_messages():
             yield read_message(cast("dict[str, Any]", data))
+
+    async def disconnect(self) -> None:
+        """End the CLI and close its pipes, which the SDK leaves to the garbage collector."""
+        process: Any = getattr(self._transport, "_process", None)
+        try:
+            await super().disconnect()
+        finally:
+            if process is not None:
+                # anyio's process around asyncio's around the transport, which has all three pipes.
+                process._process._transport.close()
 
     @property
     def pid(self) -> int | None:

@@ -10,6 +10,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
 from claude_agent_sdk.types import (
     SessionKey,
     SessionListSubkeysKey,
@@ -19,9 +20,17 @@ from claude_agent_sdk.types import (
 )
 from sqlalchemy import ColumnElement, and_, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.storage.retrying import Patience, retried
 from claude_sdk_pattern.storage.tables import TranscriptEntryRow
+
+logger = structlog.get_logger(__name__)
+
+# The SDK itself tries three times within a second and then drops what it has, silently: the agent would forget. It
+# waits a minute for one call.
+_PATIENCE = Patience(first_seconds=0.05, longest_seconds=1.0, give_up_after_seconds=30.0)
 
 
 class TranscriptStore(SessionStore):
@@ -50,8 +59,12 @@ class TranscriptStore(SessionStore):
         # In plain SQL and one round trip: the SDK gives out a turn's result only when its transcript is stored.
         dialect_insert = sqlite.insert if self._database.dialect == "sqlite" else postgresql.insert
         statement = dialect_insert(TranscriptEntryRow).on_conflict_do_nothing()
-        async with self._database.write_engine.begin() as connection:
-            await connection.execute(statement, rows)
+
+        async def insert() -> None:
+            async with self._database.write_engine.begin() as connection:
+                await connection.execute(statement, rows)
+
+        await retried(insert, _PATIENCE, on=(OperationalError, InterfaceError), before_retry=_warn)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return all entries in the order they were written, or None for a key never written."""
@@ -131,3 +144,7 @@ class TranscriptStore(SessionStore):
             "written_at_ms": written_at_ms,
             "entry": json.dumps(entry, ensure_ascii=False, separators=(",", ":")),
         }
+
+
+def _warn(error: Exception, delay: float) -> None:
+    logger.warning("transcript_retry", reason=str(error.__cause__ or error), delay_seconds=delay)

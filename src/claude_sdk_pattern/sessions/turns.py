@@ -67,6 +67,8 @@ class Turn:
     turn_id: str
     seq: int
     text: str
+    is_sent: bool = False
+    """Whether an agent process has taken the message."""
     stop_reason: StopReason | None = None
     stop_asked: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
