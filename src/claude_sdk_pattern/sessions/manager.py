@@ -1,7 +1,6 @@
 """SessionManager: the sessions of this server, those that are awake and those that only exist."""
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -13,9 +12,11 @@ from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
+from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.checkpoints import Checkpoints
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
+from claude_sdk_pattern.sessions.drain import Drain, close_all
 from claude_sdk_pattern.sessions.errors import ShuttingDownError
 from claude_sdk_pattern.sessions.history import History
 from claude_sdk_pattern.sessions.pool import PoolLimits, WarmPool
@@ -24,14 +25,22 @@ from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import PageKey, Session, SessionRepository
 from claude_sdk_pattern.sessions.slots import ProcessSlots
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
-from claude_sdk_pattern.sessions.watchdog import Watchdog
+from claude_sdk_pattern.sessions.watchdog import Action, Watchdog
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.telemetry.metrics import Metrics, WatchdogAction
 
 logger = structlog.get_logger(__name__)
 
 # How often conversations that nobody needs any more are looked for. Without a process each costs some kilobytes.
 _JANITOR_SECONDS = 5.0
+
+# What the watchdog does, as the metrics name it; a warning and a quiet session's sleep are no actions of note.
+_COUNTED: dict[str, WatchdogAction] = {
+    Action.END_OF_AGE: "age",
+    Action.RESTART: "memory",
+    Action.KILL: "memory",
+}
 
 
 class SessionManager:
@@ -50,6 +59,8 @@ class SessionManager:
         hub: EventHub,
         factory: ProcessFactory,
         workspaces: Workspaces,
+        model: ModelGateway,
+        metrics: Metrics,
     ) -> None:
         self.repository = SessionRepository(database)
         self.processes = factory
@@ -73,19 +84,24 @@ class SessionManager:
             settings=settings,
             log=log,
             repository=self.repository,
-            source=ProcessSource(factory=factory, pool=self.pool, slots=self._slots),
+            model=model,
+            source=ProcessSource(factory=factory, pool=self.pool, slots=self._slots, metrics=metrics),
             history=self._history,
             checkpoints=self._checkpoints,
             workspaces=workspaces,
             is_watched=lambda session_id: hub.subscriber_count(session_id) > 0,
+            metrics=metrics,
         )
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}
         self._watchdog = Watchdog(
-            settings, self._conversations.values, on_action=lambda action: None, on_rss=lambda sizes: None
+            settings,
+            self._conversations.values,
+            on_action=lambda action: metrics.count_watchdog_action(found) if (found := _COUNTED.get(action)) else None,
+            on_rss=metrics.set_process_memory,
         )
         self._tasks: list[asyncio.Task[None]] = []
-        self._closing = False
+        self._drain = Drain(settings.shutdown_grace_seconds)
 
     async def __aenter__(self) -> Self:
         await self.workspaces.sweep_private()
@@ -100,19 +116,49 @@ class SessionManager:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._drain()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(conversation.aclose() for conversation in self._conversations.values()))
-        await self._slots.aclose()
-        self._conversations.clear()
+        await self.drain()
         await self.pool.__aexit__(exc_type, exc, traceback)
+        await self.processes.end_all()
+
+    # --- the end ------------------------------------------------------------------------------------------------
 
     @property
     def is_closing(self) -> bool:
         """Whether the server is stopping."""
-        return self._closing
+        return self._drain.is_begun
+
+    @property
+    def process_count(self) -> int:
+        """How many sessions hold an agent process."""
+        return self._slots.used
+
+    def is_busy(self, session_id: str) -> bool:
+        """Whether a turn of this session runs or waits."""
+        conversation = self._conversations.get(session_id)
+        return conversation is not None and conversation.is_busy
+
+    def begin_draining(self) -> None:
+        """Accept no more messages and begin no more turns; sessions with a turn say so on their tape."""
+        self._drain.begin(self._conversations.values())
+
+    def hurry(self) -> None:
+        """Interrupt what still runs instead of waiting for it."""
+        self._drain.hurry()
+
+    async def drain(self) -> None:
+        """Wait for running turns as long as the grace period allows, then end all sessions and their processes.
+
+        Afterwards every accepted message has its result.
+        """
+        self.begin_draining()
+        conversations = list(self._conversations.values())
+        await self._drain.wait_rested(conversations)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await close_all(conversations)
+        await self._slots.aclose()
+        self._conversations.clear()
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -130,7 +176,7 @@ class SessionManager:
         Raises:
             ShuttingDownError: the server is stopping.
         """
-        if self._closing:
+        if self.is_closing:
             raise ShuttingDownError
         return await self.repository.create(
             owner_id=owner_id,
@@ -231,7 +277,7 @@ class SessionManager:
         conversation = self._conversations.get(session_id)
         if conversation is not None:
             return conversation
-        if self._closing:
+        if self.is_closing:
             raise ShuttingDownError
         opening = self._opening.get(session_id)
         if opening is None:
@@ -249,6 +295,8 @@ class SessionManager:
     async def _open(self, session_id: str) -> Conversation:
         session = await self.repository.get(session_id)
         accepted = await self._log.client_ids(session_id)
+        if self.is_closing:
+            raise ShuttingDownError
         conversation = Conversation(session, accepted, self._services)
         self._conversations[session_id] = conversation
         return conversation
@@ -274,21 +322,3 @@ class SessionManager:
                 if conversation.process is None and not conversation.is_busy and not conversation.is_watched:
                     del self._conversations[session_id]
                     await conversation.aclose()
-
-    async def _drain(self) -> None:
-        """Let running turns end: half the grace period by themselves, then by interrupt."""
-        self._closing = True
-        conversations = list(self._conversations.values())
-        for conversation in conversations:
-            conversation.announce_shutdown()
-        grace = self._settings.shutdown_grace_seconds
-        waiting = asyncio.gather(*(conversation.wait_idle() for conversation in conversations))
-        try:
-            async with asyncio.timeout(grace / 2):
-                await asyncio.shield(waiting)
-        except TimeoutError:
-            for conversation in conversations:
-                conversation.interrupt()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace / 2):
-                    await waiting

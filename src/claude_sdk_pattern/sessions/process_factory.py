@@ -51,6 +51,7 @@ class ProcessFactory:
         self._workspaces = workspaces
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
         self._starting = asyncio.Semaphore(settings.max_concurrent_starts)
+        self._living: set[AgentProcess] = set()
 
     async def start_warm(self, profile: AgentProfile) -> AgentProcess:
         """Start a process for the warm pool: connected, primed, and nobody's.
@@ -146,6 +147,10 @@ class ProcessFactory:
         await process.stop()
         await self._workspaces.remove(process.workspace_id)
 
+    async def end_all(self) -> None:
+        """End every process there still is: those whose user was cancelled before it could see to that itself."""
+        await asyncio.gather(*(process.stop() for process in list(self._living)))
+
     async def _start(
         self,
         profile: AgentProfile,
@@ -190,4 +195,6 @@ class ProcessFactory:
             stderr=process.log_stderr,
         )
         await process.start(options, timeout_seconds=self._settings.connect_timeout_seconds)
+        self._living.add(process)
+        process.when_ended(lambda: self._living.discard(process))
         return process
