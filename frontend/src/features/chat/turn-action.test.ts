@@ -73,7 +73,12 @@ describe("the action", () => {
     expect(offered(null, message, result("error_max_budget"))).toBe("new_chat");
   });
 
+  test("makes room when the conversation is too long: sent again, it would still be", () => {
+    expect(offered("conversation_too_long", message, work, result("error", "400"))).toBe("compact");
+  });
+
   test("is not there when a person at this page can do nothing", () => {
     expect(offered("api_not_authorized", message, result("error", "401"))).toBeNull();
+    expect(offered("api_no_credit", message, result("error", "400"))).toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 import { isRunning, lastStandingTurn, type Item, type Transcript, type Turn } from "@/shared/tape/transcript";
 
 /** The one thing to do about a turn that did not end well. */
-export type TurnAction = "retry" | "continue" | "new_chat";
+export type TurnAction = "retry" | "continue" | "compact" | "new_chat";
 
 type Results = NonNullable<Turn["result"]>;
 
@@ -15,7 +15,7 @@ const cutOffCodes: ReadonlySet<string> = new Set([
   "session_not_recovered",
 ]);
 // Sending again changes nothing; somebody has to do something first.
-const hopelessCodes: ReadonlySet<string> = new Set(["api_not_authorized"]);
+const hopelessCodes: ReadonlySet<string> = new Set(["api_not_authorized", "api_no_credit"]);
 
 /** Neither answered nor stopped by a person. */
 export function hasFailed({ subtype, isError, error }: Results): boolean {
@@ -41,6 +41,7 @@ export function actionFor(transcript: Transcript, turn: Turn, code: string | nul
   const subtype = turn.result?.subtype;
   if (code === "budget_exhausted" || subtype === "error_max_budget") return "new_chat";
   if (subtype === "error_max_turns") return "continue";
+  if (code === "conversation_too_long") return "compact";
   if (code !== null && hopelessCodes.has(code)) return null;
   const isCutOff = code === null ? subtype === "interrupted" || subtype === "timeout" : cutOffCodes.has(code);
   const hasWork = turn.itemKeys.some((key) => isWork(transcript.items[key]));

@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
 
 import { sendMessage } from "@/features/chat/chat-controller";
-import { actionFor, type TurnAction } from "@/features/chat/turn-action";
+import { actionFor } from "@/features/chat/turn-action";
 import { useNow } from "@/shared/hooks/use-now";
 import { formatSeconds } from "@/shared/lib/format";
 import { useAppStore } from "@/shared/store/app-store";
@@ -9,6 +9,9 @@ import { toServerTime } from "@/shared/store/connection-slice";
 import { useTranscript } from "@/shared/store/use-transcript";
 import { Button } from "@/shared/ui/button";
 import { Link } from "@/shared/ui/link";
+
+// Claude Code's own command: it replaces what was said by a summary.
+const compactCommand = "/compact";
 
 type TurnActionButtonProps = {
   readonly turnId: string;
@@ -38,13 +41,14 @@ export function TurnActionButton({ turnId, code, notBefore = null }: TurnActionB
       </Link>
     );
   }
-  const run = (chosen: TurnAction) => {
-    if (chosen === "continue") sendMessage({ text: t("result.continueText"), attachments: [] });
+  const run = () => {
+    if (action === "continue") sendMessage({ text: t("result.continueText"), attachments: [] });
+    else if (action === "compact") sendMessage({ text: compactCommand, attachments: [] });
     else if (message) sendMessage({ text: message.text, attachments: message.attachments });
   };
-  const label = action === "continue" ? t("result.continue") : t("result.retry");
+  const label = t(`result.${action}`);
   return (
-    <Button size="small" disabled={leftMs > 0} className="tabular-nums" onClick={() => run(action)}>
+    <Button size="small" disabled={leftMs > 0} className="tabular-nums" onClick={run}>
       {leftMs > 0 ? t("result.actionIn", { action: label, time: formatSeconds(leftMs + 999) }) : label}
     </Button>
   );
