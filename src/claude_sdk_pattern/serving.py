@@ -12,6 +12,7 @@ from claude_sdk_pattern.config.logging import configure_logging
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation
 from claude_sdk_pattern.main import create_app
+from claude_sdk_pattern.model_gateway.prices import load_prices
 from claude_sdk_pattern.stopping import OPEN_REQUEST_SECONDS, StoppableServer
 from claude_sdk_pattern.storage.data_folder import require_free_data_folder
 from claude_sdk_pattern.storage.database import Database
@@ -37,7 +38,9 @@ async def check(settings: Settings) -> None:
         DataFolderInUse: another server runs on the data folder.
         SchemaMismatch: the database has to be migrated first.
         IsolationUnavailableError: the isolation that was asked for cannot be had.
+        PriceTableError: the file of prices is not there or is none.
     """
+    load_prices(settings.model_prices_file)
     require_free_data_folder(settings.data_dir)
     async with Database(settings.database_url) as database:
         await require_current_schema(database)

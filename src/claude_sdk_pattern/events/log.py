@@ -165,6 +165,8 @@ class EventLog:
         Raises:
             TapeUnavailable: the database did not answer within the retry time; some may be deleted.
         """
+        # What completes the last blocks may still wait for its commit, and nobody comes back for deltas left over.
+        await self.flush()
         deleted = 0
         engine = self._database.write_engine
         while chunk := await self._retried(lambda: delete_superseded(engine, session_id, turn_id)):
