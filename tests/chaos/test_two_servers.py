@@ -85,11 +85,8 @@ async def begin_endless_turn(chat: ChatSocket) -> str:
 def agents(*servers: Server) -> list[psutil.Process]:
     """Return what lives of the agents of these servers, by the folder their environment names."""
     found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            folder = process.environ().get("CLAUDE_CONFIG_DIR", "")
-        except psutil.Error:
-            continue
+    for process in psutil.process_iter(["name", "environ"]):
+        folder = (process.info["environ"] or {}).get("CLAUDE_CONFIG_DIR", "")
         if any(folder.startswith(f"{server.data_dir}/") for server in servers):
             found.append(process)
     return found
@@ -272,7 +269,7 @@ async def test_a_server_killed_again_and_again_in_a_tool_leaves_nothing(
                     await chat.send(type="permission_response", request_id=request["request_id"], decision="allow")
 
                     async def running() -> bool:
-                        return any("tail" in process.name() for process in agents(server))
+                        return any("tail" in process.info["name"] for process in agents(server))
 
                     await eventually(running)
                     left = agents(server)

@@ -1,7 +1,6 @@
 """What an agent leaves behind, found by its records. Real: processes, /proc, the CLI in both isolations."""
 
 import asyncio
-import os
 import signal
 import subprocess
 from collections.abc import AsyncGenerator, Generator
@@ -148,14 +147,11 @@ async def platform(
 
 def carriers(data_dir: Path) -> list[psutil.Process]:
     """Return the processes whose environment names a folder of this data folder: everything an agent of it starts."""
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            if process.pid != os.getpid() and str(data_dir) in process.environ().get("CLAUDE_CONFIG_DIR", ""):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
+    return [
+        process
+        for process in psutil.process_iter(["name", "environ"])
+        if (process.info["environ"] or {}).get("CLAUDE_CONFIG_DIR", "").startswith(f"{data_dir}/")
+    ]
 
 
 async def tool_running(chat: Chat) -> list[psutil.Process]:
@@ -165,7 +161,7 @@ async def tool_running(chat: Chat) -> list[psutil.Process]:
     chat.conversation.answer_permission(request.request_id, Answer(decision="allow", by="someone"))
 
     async def running() -> bool:
-        return any("tail" in process.name() for process in carriers(chat.platform.data_dir))
+        return any("tail" in process.info["name"] for process in carriers(chat.platform.data_dir))
 
     await eventually(running)
     return carriers(chat.platform.data_dir)
