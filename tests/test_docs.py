@@ -23,10 +23,13 @@ from claude_sdk_pattern.api.schema import openapi_schema
 from claude_sdk_pattern.cli import app
 from claude_sdk_pattern.config.settings import ENV_PREFIX, Settings
 from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.model_gateway.breaker import BreakerState
+from claude_sdk_pattern.telemetry.metrics import Metrics, Start, WatchdogAction
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "claude_sdk_pattern"
 PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -225,6 +228,21 @@ def _error_codes(module: ast.Module) -> Iterator[str]:
 def _code(value: object) -> Iterator[str]:
     if isinstance(value, str) and _CODE.fullmatch(value):
         yield value
+
+
+# --- operations -------------------------------------------------------------------------------------------------
+
+
+def test_every_metric_is_documented_with_the_values_of_its_labels() -> None:
+    rows = _rows(_section("Metrics", OPERATIONS))
+    assert set(rows) == Metrics().names
+    for name, values in (
+        ("csp_session_init_duration_seconds", get_args(Start.__value__)),
+        ("csp_watchdog_actions_total", get_args(WatchdogAction.__value__)),
+    ):
+        assert set(values) <= _names(rows[name][2])
+    for state in BreakerState:
+        assert f"{state.value} {state.name.lower().replace('_', '-')}" in rows["csp_circuit_breaker_state"][2]
 
 
 def test_every_command_is_documented() -> None:

@@ -13,8 +13,9 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from claude_sdk_pattern import __version__
-from claude_sdk_pattern.api import auth, event_stream, health, problems, sessions, websocket
+from claude_sdk_pattern.api import auth, event_stream, health, metrics, problems, sessions, websocket
 from claude_sdk_pattern.api.correlation import CorrelationMiddleware
+from claude_sdk_pattern.api.draining import RefuseWhileDraining
 from claude_sdk_pattern.api.response_headers import ResponseHeadersMiddleware
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.runtime import running_services
@@ -43,6 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
     )
     problems.install(app)
+    app.add_middleware(RefuseWhileDraining)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=settings.allowed_origins,
@@ -53,7 +55,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(ResponseHeadersMiddleware)
     # Last, so that it is the outermost: what the others log carries the id too.
     app.add_middleware(CorrelationMiddleware)
-    for module in (auth, sessions, event_stream, health, websocket):
+    for module in (auth, sessions, event_stream, health, metrics, websocket):
         app.include_router(module.router)
     app.router.routes.append(_NoSuchPath())
     if (WEB_APP / "index.html").is_file():

@@ -18,9 +18,14 @@ from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.reader import TapeReader
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation, write_launcher
+from claude_sdk_pattern.model_gateway.breaker import BreakerState, CircuitBreaker
+from claude_sdk_pattern.model_gateway.exchange import ModelTimeouts
+from claude_sdk_pattern.model_gateway.failures import RetryPolicy
 from claude_sdk_pattern.model_gateway.loopback import serve_on_loopback
+from claude_sdk_pattern.model_gateway.prices import load_prices
 from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.model_gateway.scripted import running_scripted_model
+from claude_sdk_pattern.model_gateway.spending import SpendingMeters
 from claude_sdk_pattern.model_gateway.tokens import AgentTokens
 from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.manager import SessionManager
@@ -31,6 +36,7 @@ from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.storage.data_folder import locked_data_folder, temporary_files_in
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.schema import require_current_schema
+from claude_sdk_pattern.telemetry.metrics import Metrics
 
 logger = structlog.get_logger(__name__)
 
@@ -48,12 +54,13 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
         stack.enter_context(temporary_files_in(settings.data_dir / "run" / "tmp"))
         database = await stack.enter_async_context(Database(settings.database_url))
         await require_current_schema(database)
+        metrics = Metrics()
         leases = await stack.enter_async_context(
             Leases(database, node_id=node_id, lease_seconds=settings.lease_seconds)
         )
         hub = EventHub(TapeReader(database))
         log = await stack.enter_async_context(EventLog(database, hub, may_write=leases.holds))
-        gateway_url, tokens = await _start_gateway(settings, stack)
+        gateway, gateway_url, tokens = await _start_gateway(settings, metrics, stack)
         workspaces = Workspaces(settings.data_dir)
         factory = ProcessFactory(
             settings=settings,
@@ -72,9 +79,15 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
                 hub=hub,
                 factory=factory,
                 workspaces=workspaces,
+                model=gateway,
+                metrics=metrics,
                 leases=leases,
             )
         )
+        presence = Presence()
+        metrics.watch_active_sessions(lambda: manager.process_count)
+        metrics.watch_pool(lambda: manager.pool.size)
+        metrics.watch_websockets(lambda: presence.connections)
         yield Services(
             settings=settings,
             database=database,
@@ -82,13 +95,21 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
             manager=manager,
             log=log,
             hub=hub,
-            presence=Presence(),
+            presence=presence,
             health=_health(settings, database, manager),
+            metrics=metrics,
         )
 
 
-async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -> tuple[str, AgentTokens]:
-    """Start the model gateway, in demo mode with the scripted model behind it; return its address and tokens."""
+async def _start_gateway(
+    settings: Settings, metrics: Metrics, stack: contextlib.AsyncExitStack
+) -> tuple[ModelGateway, str, AgentTokens]:
+    """Start the model gateway, in demo mode with the scripted model behind it; return it, its address and tokens."""
+
+    def report_breaker(state: BreakerState) -> None:
+        logger.warning("model_breaker", state=state.name.lower())
+        metrics.set_breaker_state(state)
+
     upstream, api_key = settings.anthropic_base_url, settings.anthropic_api_key
     if settings.demo:
         model = await stack.enter_async_context(running_scripted_model())
@@ -98,10 +119,24 @@ async def _start_gateway(settings: Settings, stack: contextlib.AsyncExitStack) -
         upstream=upstream,
         api_key=None if api_key is None else api_key.get_secret_value(),
         tokens=tokens,
-        idle_timeout_seconds=settings.model_idle_timeout_seconds,
+        breaker=CircuitBreaker(
+            failures=settings.breaker_failures,
+            window_seconds=settings.breaker_window_seconds,
+            open_seconds=settings.breaker_open_seconds,
+            on_change=report_breaker,
+        ),
+        timeouts=ModelTimeouts(
+            first_byte_seconds=settings.model_first_byte_timeout_seconds,
+            idle_seconds=settings.model_idle_timeout_seconds,
+        ),
+        policy=RetryPolicy(
+            max_retries=settings.model_max_retries,
+            max_retry_wait_seconds=settings.model_max_retry_wait_seconds,
+        ),
+        meters=SpendingMeters(load_prices(settings.model_prices_file), budget_usd=settings.max_budget_usd),
     )
     await stack.enter_async_context(gateway.running())
-    return await stack.enter_async_context(serve_on_loopback(gateway)), tokens
+    return gateway, await stack.enter_async_context(serve_on_loopback(gateway)), tokens
 
 
 async def _launcher(settings: Settings) -> Path:

@@ -1,9 +1,7 @@
 """Running the server from the command line: for real, and as a demo that needs nothing."""
 
 import secrets
-import signal
 from pathlib import Path
-from typing import Never
 
 import uvicorn
 from pydantic import SecretStr
@@ -14,6 +12,7 @@ from claude_sdk_pattern.config.logging import configure_logging
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation
 from claude_sdk_pattern.main import create_app
+from claude_sdk_pattern.stopping import OPEN_REQUEST_SECONDS, StoppableServer
 from claude_sdk_pattern.storage.data_folder import require_free_data_folder
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.schema import migrate, require_current_schema
@@ -47,13 +46,12 @@ async def check(settings: Settings) -> None:
 
 
 def serve(settings: Settings) -> None:
-    """Run the server until it is told to stop."""
+    """Run the server until it is told to stop; see :mod:`claude_sdk_pattern.stopping` for how it does."""
     given = (settings.secret_key, settings.anthropic_api_key, settings.demo_password)
     configure_logging(settings.log_level, secrets=[secret.get_secret_value() for secret in given if secret is not None])
-    # uvicorn shuts down in good order and then raises the signal once more; a stop that went well is no failure.
-    signal.signal(signal.SIGTERM, _end)
-    uvicorn.run(
-        create_app(settings),
+    app = create_app(settings)
+    config = uvicorn.Config(
+        app,
         host=settings.host,
         port=settings.port,
         http="httptools",
@@ -67,12 +65,11 @@ def serve(settings: Settings) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=5,
+        # Our own server runs the application's lifespan, so that a signal can end a start that is under way.
+        lifespan="off",
+        timeout_graceful_shutdown=OPEN_REQUEST_SECONDS,
     )
-
-
-def _end(*_: object) -> Never:
-    raise SystemExit(0)
+    StoppableServer(app, config, grace_seconds=settings.shutdown_grace_seconds).run()
 
 
 class _DemoSettings(Settings):

@@ -49,7 +49,14 @@ def test_the_frames_are_all_there() -> None:
         "presence",
         "ping",
     }
-    assert types(schema, "connection") == {"hello", "presence", "pong", "error", "session_command_result"}
+    assert types(schema, "connection") == {
+        "hello",
+        "presence",
+        "status",
+        "pong",
+        "error",
+        "session_command_result",
+    }
     assert types(schema, "event") == {str(kind.model_fields["type"].default) for kind in Event.__subclasses__()}
 
 

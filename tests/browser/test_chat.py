@@ -1,5 +1,6 @@
 """What a person does in a browser: sign in, chat, watch tools, stop, reload, and come back after a restart."""
 
+import asyncio
 import re
 
 import pytest
@@ -170,6 +171,21 @@ async def test_a_restart_in_mid_stream_keeps_every_word_and_the_chat_goes_on(ser
     assert len(after) == len(set(after))
     await say(page, "what did I tell you earlier?")
     await expect(conversation(page).get_by_text("remember that the word is heron").nth(1)).to_be_visible()
+
+
+async def test_a_page_comes_back_by_itself_after_a_stop_and_sends_what_was_written_meanwhile(
+    server: Server, sign_in: SignIn
+) -> None:
+    page = await sign_in()
+    await say(page, "run bash: python3 -c \"open('proof.txt', 'w').write('ran')\"")
+    await expect(page.get_by_role("button", name="Allow", exact=True)).to_be_visible()
+    stopped = asyncio.create_task(server.stop())
+    await expect(page.get_by_text(re.compile("Reconnecting|Connection lost|restart"))).to_be_visible()
+    await stopped
+    await say(page, "say exactly: Written while nobody listened.")
+    await server.start()
+    await expect(conversation(page).get_by_text("Written while nobody listened.", exact=True)).to_be_visible()
+    await expect(stop_button(page)).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

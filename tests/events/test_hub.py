@@ -167,6 +167,25 @@ async def test_readers_of_a_deleted_session_come_to_an_end_and_others_go_on(tape
         assert await _read_all(open_one, 1) == [1]
 
 
+async def test_a_closed_hub_lets_its_readers_read_to_the_end_first(tape: Tape) -> None:
+    async with tape.hub.subscribe("s1") as reader:
+        await record(tape.log, "s1", [block("1"), block("2")])
+        tape.hub.close()
+        deserted = asyncio.ensure_future(tape.hub.wait_deserted())
+        assert [event.seq async for batch in reader for event in batch] == [1, 2]
+        assert not deserted.done()
+    await asyncio.wait_for(deserted, WAIT_SECONDS)
+
+
+async def test_a_closed_hub_wakes_readers_that_wait(tape: Tape) -> None:
+    async with tape.hub.subscribe("s1") as reader:
+        waiting = asyncio.ensure_future(anext(reader))
+        await asyncio.sleep(0)
+        tape.hub.close()
+        with pytest.raises(StopAsyncIteration):
+            await asyncio.wait_for(waiting, WAIT_SECONDS)
+
+
 async def test_closed_hub_ends_present_and_future_readers(tape: Tape) -> None:
     async with tape.hub.subscribe("s1") as present:
         tape.hub.close()

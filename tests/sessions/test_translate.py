@@ -25,6 +25,7 @@ from claude_agent_sdk import (
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.types import Event
+from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, ModelTrouble
 from claude_sdk_pattern.sessions.sdk_client import read_message
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
 
@@ -122,14 +123,47 @@ def test_a_message_started_over_withdraws_what_was_shown_of_it() -> None:
     ]
 
 
-def test_a_result_withdraws_blocks_that_never_completed() -> None:
+@pytest.mark.parametrize(
+    "ended",
+    [
+        {"is_error": True, "api_error_status": 500, "result": "API Error"},
+        {"is_error": True, "subtype": "error_during_execution", "terminal_reason": "aborted_streaming"},
+    ],
+)
+def test_what_was_shown_of_a_block_that_never_completed_stays_and_is_marked(ended: dict[str, Any]) -> None:
+    found = tell(
+        message_start(),
+        block_start(0, {"type": "thinking", "thinking": ""}),
+        delta(0, type="thinking_delta", thinking="hm"),
+        block_start(1, {"type": "text", "text": ""}),
+        delta(1, type="text_delta", text="cut "),
+        delta(1, type="text_delta", text="off"),
+        block_start(2, {"type": "text", "text": ""}),
+        block_start(3, {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}),
+        delta(3, type="input_json_delta", partial_json='{"a'),
+        result(**ended),
+    )
+    assert of_type(events.Thinking, found) == [events.Thinking(block_id="turn.0", content="hm", partial=True)]
+    assert of_type(events.Text, found) == [events.Text(block_id="turn.1", content="cut off", partial=True)]
+    assert of_type(events.ToolUse, found) == []
+
+
+def test_a_turn_that_succeeds_withdraws_blocks_that_never_completed() -> None:
     found = tell(
         message_start(),
         block_start(0, {"type": "text", "text": ""}),
         delta(0, type="text_delta", text="lost"),
-        result(is_error=True, api_error_status=500, result="API Error"),
+        result(),
     )
     assert of_type(events.Text, found) == [events.Text(block_id="turn.0", content="")]
+
+
+def test_a_state_that_somebody_holds_does_not_change() -> None:
+    state, _ = translate(STATE, block_start(0, {"type": "text", "text": ""}), now_ms=0)
+    for text in ("one", "other"):
+        longer, _ = translate(state, delta(0, type="text_delta", text=text), now_ms=0)
+        _, found = translate(longer, result(is_error=True, api_error_status=500), now_ms=0)
+        assert of_type(events.Text, found)[0].content == text
 
 
 def test_a_tool_call_streams_its_input_and_is_timed() -> None:
@@ -236,13 +270,62 @@ def test_a_failure_worded_as_an_answer_is_not_part_of_the_conversation() -> None
     assert tell(said) == []
 
 
-def test_cost_is_told_per_turn_although_the_cli_counts_in_total() -> None:
-    state, _ = translate(STATE, result(total_cost_usd=0.25), now_ms=0)
-    state, found = translate(state.for_turn("next"), result(total_cost_usd=0.75), now_ms=0)
+def test_cost_is_what_the_gateway_says_and_not_what_the_cli_estimates() -> None:
+    _, found = translate(STATE, result(total_cost_usd=0.75), now_ms=0, report=ModelReport(cost_usd=0.5))
     [ended] = of_type(events.Result, found)
-    assert ended.cost_usd == pytest.approx(0.5)
-    _, found = translate(state.for_turn("third"), result(total_cost_usd=0.1), now_ms=0)
-    assert of_type(events.Result, found)[0].cost_usd == 0.0
+    assert ended.cost_usd == 0.5
+
+
+FAILED_API: dict[str, Any] = {"is_error": True, "terminal_reason": "api_error", "result": "see 127.0.0.1:9"}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code"),
+    [
+        (ModelTrouble(kind="timeout", status=504), "api_timeout"),
+        (ModelTrouble(kind="pings_only", status=504), "api_timeout"),
+        (ModelTrouble(kind="stream_cut", status=502), "api_unavailable"),
+        (ModelTrouble(kind="stream_garbage", status=502), "api_unavailable"),
+        (ModelTrouble(kind="unreachable", status=502), "api_unavailable"),
+        (ModelTrouble(kind="breaker_open", status=503), "api_unavailable"),
+        (ModelTrouble(kind="status", status=402), "api_no_credit"),
+        (ModelTrouble(kind="status", status=429), "rate_limited"),
+        (None, "api_unavailable"),
+    ],
+)
+def test_what_the_gateway_saw_names_a_failure_that_has_no_status(trouble: ModelTrouble | None, code: str) -> None:
+    _, found = translate(STATE, result(**FAILED_API), now_ms=0, report=ModelReport(trouble=trouble))
+    [error] = of_type(events.Error, found)
+    [ended] = of_type(events.Result, found)
+    assert (error.code, ended.subtype, ended.error) == (code, "error", error.message)
+
+
+def test_an_error_says_when_to_try_again() -> None:
+    trouble = ModelTrouble(kind="status", status=429, retry_after_seconds=1.25)
+    _, found = translate(STATE, result(**FAILED_API), now_ms=0, report=ModelReport(trouble=trouble))
+    assert of_type(events.Error, found)[0].retry_after_ms == 1250
+
+
+def test_a_spent_budget_is_a_subtype_of_its_own() -> None:
+    report = ModelReport(trouble=ModelTrouble(kind="budget_spent", status=402), cost_usd=0.1)
+    _, found = translate(STATE, result(**FAILED_API, api_error_status=402), now_ms=0, report=report)
+    [ended] = of_type(events.Result, found)
+    assert (ended.subtype, ended.error, ended.cost_usd) == ("error_max_budget", BUDGET_SPENT, 0.1)
+    assert of_type(events.Error, found) == []
+
+
+@pytest.mark.parametrize("fields", [{}, {"subtype": "error_max_turns", "is_error": True}])
+def test_trouble_that_did_not_end_the_turn_is_not_told(fields: dict[str, Any]) -> None:
+    report = ModelReport(trouble=ModelTrouble(kind="timeout", status=504))
+    _, found = translate(STATE, result(**fields), now_ms=0, report=report)
+    assert of_type(events.Error, found) == []
+
+
+def test_a_conversation_that_is_too_long_is_told_as_such() -> None:
+    [error] = of_type(
+        events.Error, tell(result(is_error=True, api_error_status=400, terminal_reason="prompt_too_long"))
+    )
+    assert error.code == "conversation_too_long"
 
 
 def test_the_context_meter_is_told_from_the_last_answer() -> None:

@@ -15,7 +15,7 @@ from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.hub import Subscription
 from claude_sdk_pattern.events.recorded import RecordedEvent, user_actor
 from claude_sdk_pattern.events.types import AnyEvent
-from claude_sdk_pattern.model_gateway.scripted import ScriptedModel, running_scripted_model
+from claude_sdk_pattern.model_gateway.scripted import ScriptedModel, load_scenarios, running_scripted_model
 from claude_sdk_pattern.runtime import running_services
 from claude_sdk_pattern.sessions.conversation import Accepted, Conversation
 
@@ -120,9 +120,15 @@ class Chat:
 
 
 @contextlib.asynccontextmanager
-async def running_platform(database_url: str, data_dir: Path, **settings: Any) -> AsyncGenerator[Platform]:
-    """Run the platform, not in demo mode: a real key in the gateway, the scripted model as its upstream."""
-    async with running_scripted_model() as model:
+async def running_platform(
+    database_url: str, data_dir: Path, *, scenarios: Any = None, **settings: Any
+) -> AsyncGenerator[Platform]:
+    """Run the platform, not in demo mode: a real key in the gateway, the scripted model as its upstream.
+
+    ``scenarios`` is the path of a file of further ones. Run again on the same database, it finds the same user and
+    sessions.
+    """
+    async with running_scripted_model(scenarios=load_scenarios([scenarios] if scenarios else [])) as model:
         values: dict[str, Any] = {
             "secret_key": SECRET_KEY,
             "anthropic_api_key": REAL_KEY,
@@ -134,7 +140,8 @@ async def running_platform(database_url: str, data_dir: Path, **settings: Any) -
             **settings,
         }
         async with running_services(Settings.model_validate(values)) as services:
-            user = await services.accounts.users.add("alice", PASSWORD, Role.USER)
+            await services.accounts.users.ensure("alice", PASSWORD, Role.USER)
+            user = (await services.accounts.users.find("alice")).user
             yield Platform(services=services, model=model, user=user, data_dir=data_dir)
 
 

@@ -51,6 +51,17 @@ class Server:
 
     async def start(self) -> None:
         """Start it and wait until it takes requests."""
+        process = await self.spawn()
+        async with asyncio.timeout(START_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
+            while process.returncode is None:
+                with contextlib.suppress(httpx2.TransportError):
+                    if (await client.get("/api/v1/health/ready")).status_code == 200:
+                        return
+                await asyncio.sleep(0.05)  # the port is opened last, and nothing announces it
+        raise AssertionError(f"the server ended with {process.returncode}")
+
+    async def spawn(self, **options: Any) -> Process:
+        """Start its process, in a group of its own as a shell would, and wait for nothing."""
         environment = {
             **os.environ,
             "ANTHROPIC_API_KEY": REAL_KEY,
@@ -63,14 +74,10 @@ class Server:
             "CLAUDE_SDK_PATTERN_SHUTDOWN_GRACE_SECONDS": "1",
             **{f"CLAUDE_SDK_PATTERN_{name.upper()}": value for name, value in self.settings.items()},
         }
-        self.process = await asyncio.create_subprocess_exec(sys.executable, "-c", _PROGRAM, env=environment)
-        async with asyncio.timeout(START_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
-            while self.process.returncode is None:
-                with contextlib.suppress(httpx2.TransportError):
-                    if (await client.get("/api/v1/health/ready")).status_code == 200:
-                        return
-                await asyncio.sleep(0.05)  # the port is opened last, and nothing announces it
-        raise AssertionError(f"the server ended with {self.process.returncode}")
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _PROGRAM, env=environment, start_new_session=True, **options
+        )
+        return self.process
 
     @contextlib.asynccontextmanager
     async def beside(self, data_dir: Path) -> AsyncGenerator["Server"]:

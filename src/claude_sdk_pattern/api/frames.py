@@ -224,6 +224,13 @@ class PresenceUpdate(_Frame):
     participants: tuple[Participant, ...]
 
 
+class StatusFrame(_Frame):
+    """What the server does, for those in sessions that do nothing: it concerns nobody's tape, so it has no number."""
+
+    type: Literal["status"] = "status"
+    status: Literal["server_shutting_down"]
+
+
 class PongFrame(_Frame):
     """The answer to ``ping``."""
 
@@ -254,5 +261,5 @@ class CommandResultFrame(_Frame):
 
 
 ServerFrame = Annotated[
-    HelloFrame | PresenceUpdate | PongFrame | ErrorFrame | CommandResultFrame, Field(discriminator="type")
+    HelloFrame | PresenceUpdate | StatusFrame | PongFrame | ErrorFrame | CommandResultFrame, Field(discriminator="type")
 ]

@@ -52,6 +52,13 @@ class Presence:
         """How many connections there are, over all sessions."""
         return sum(len(room) for room in self._rooms.values())
 
+    def tell(self, frame: str, *, but: Callable[[str], bool]) -> None:
+        """Send a frame to everybody, except in the sessions for which ``but`` holds."""
+        for session_id, room in self._rooms.items():
+            if not but(session_id):
+                for connection in room:
+                    connection.post(frame)
+
     def _announce(self, session_id: str, *, but: "Connection | None" = None) -> None:
         frame = PresenceUpdate(participants=self.participants(session_id)).encode()
         for connection in self._rooms.get(session_id, {}):

@@ -14,6 +14,7 @@ from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.sessions.manager import SessionManager
 from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.telemetry.metrics import Metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class Services:
     hub: EventHub
     presence: Presence
     health: HealthChecks
+    metrics: Metrics
 
 
 def services_of(connection: HTTPConnection) -> Services:

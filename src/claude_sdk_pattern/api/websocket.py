@@ -96,6 +96,9 @@ async def chat(websocket: WebSocket, session_id: str | None = None, after: int =
     offered = [item.strip() for item in websocket.headers.get("sec-websocket-protocol", "").split(",")]
     await websocket.accept(subprotocol=PROTOCOL if PROTOCOL in offered else None)
     try:
+        if services.manager.is_closing:
+            # Not before the handshake: a browser tells a page the code of a close, and nothing of a refusal.
+            raise ShuttingDownError
         identity = await _authenticate(services, offered, ticket)
         session = await _session(services, identity, session_id)
     except AuthenticationError:

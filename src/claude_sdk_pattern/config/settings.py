@@ -223,6 +223,10 @@ class Settings(StorageSettings):
         description="Seconds for which requests are refused before one is let through to see whether the model "
         "answers again.",
     )
+    model_prices_file: Path | None = Field(
+        default=None,
+        description="YAML file with what the model's tokens cost, in place of the packaged `prices.yaml`.",
+    )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
 
     @field_validator("allowed_origins", mode="before")

@@ -57,6 +57,7 @@ class Subscription:
         self._channel: _Channel | None = None
         self._wake = asyncio.Event()
         self._is_over = False
+        self._is_last_round = False
         # What the session had published, in bytes, when this reader last had it all; None until it first has.
         self._caught_up_at: int | None = None
         self._behind_since: float | None = None
@@ -95,10 +96,13 @@ class Subscription:
                 raise StopAsyncIteration
             # Cleared before looking, so that an event published between the look and the wait ends the wait.
             self._wake.clear()
+            is_last_round = self._is_last_round
             batch = await self._next_batch(channel.ring)
             if batch:
                 self.last_seq = batch[-1].seq
                 return batch
+            if is_last_round:
+                raise StopAsyncIteration
             await self._wake.wait()
 
     async def _next_batch(self, ring: Ring) -> list[RecordedEvent]:
@@ -121,8 +125,13 @@ class Subscription:
             self.evicted.set()
 
     def end(self) -> None:
-        """Let the iteration end once the reader asks for more. Called by the hub."""
+        """Let the iteration end once the reader asks for more, whatever it has not seen yet."""
         self._is_over = True
+        self._wake.set()
+
+    def finish(self) -> None:
+        """Let the iteration end once the reader has everything. Called by the hub."""
+        self._is_last_round = True
         self._wake.set()
 
 
@@ -145,6 +154,8 @@ class EventHub:
         self._clock = clock
         self._channels: dict[str, _Channel] = {}
         self._is_closed = False
+        self._deserted = asyncio.Event()
+        self._deserted.set()
 
     def publish(self, events: Sequence[RecordedEvent]) -> None:
         """Give committed events, of any sessions, in order, to whoever reads them. Called by the log only."""
@@ -178,10 +189,15 @@ class EventHub:
             reader.end()
 
     def close(self) -> None:
-        """End the iteration of every reader, now and in future, for shutdown."""
+        """End the iteration of every reader once it has read to the end, now and in future, for shutdown."""
         self._is_closed = True
-        for session_id in self._channels:
-            self.close_session(session_id)
+        for channel in self._channels.values():
+            for reader in channel.readers:
+                reader.finish()
+
+    async def wait_deserted(self) -> None:
+        """Wait until nobody reads. After :meth:`close` that takes as long as the slowest reader."""
+        await self._deserted.wait()
 
     def enter(self, subscription: Subscription) -> "_Channel":
         """Count a subscription among its session's readers. Called by the subscription."""
@@ -190,8 +206,9 @@ class EventHub:
             ring = Ring(self._limits.ring_events, self._limits.ring_bytes)
             channel = self._channels[subscription.session_id] = _Channel(ring)
         channel.readers.add(subscription)
+        self._deserted.clear()
         if self._is_closed:
-            subscription.end()
+            subscription.finish()
         return channel
 
     def leave(self, subscription: Subscription) -> None:
@@ -202,6 +219,8 @@ class EventHub:
         channel.readers.discard(subscription)
         if not channel.readers:
             del self._channels[subscription.session_id]
+        if not self._channels:
+            self._deserted.set()
 
     async def read_page(self, session_id: str, after: int) -> list[RecordedEvent]:
         """Return the next part of the tape, deltas merged; empty at its end. Called by subscriptions."""

@@ -97,8 +97,9 @@ class StreamEvent(Event):
 class Text(Event):
     """A complete text block. It replaces every ``stream_event`` with its ``block_id``.
 
-    ``partial`` marks a block that a crash or restart cut off; it holds what had arrived. (What a person stopped is told
-    by the turn's ``result``.) Empty ``content`` withdraws a block that the model began and then started over.
+    ``partial`` marks a block that a crash, a restart or a failing model cut off; it holds what had arrived. (What a
+    person stopped is told by the turn's ``result``.) Empty ``content`` withdraws a block that the model began and then
+    started over.
     """
 
     type: Literal["text"] = "text"

@@ -140,6 +140,7 @@ def write_launcher(path: Path, *, isolation: Isolation, cli: Path) -> Path:
 
 
 def _script(isolation: Isolation, cli: Path) -> str:
+    # `setsid`: a Ctrl-C at the server's terminal is for the server, which then ends its agents in good order.
     # `nice`: a busy agent must not keep the server, through which all others speak, from its turn on the processor.
     # `${NAME+NAME="$NAME"}` passes a variable on if it is set and leaves it out if it is not. `env -i` comes
     # before bubblewrap and not inside it: bubblewrap stays alive as pid 1 of the namespace and would otherwise
@@ -157,7 +158,7 @@ def _script(isolation: Isolation, cli: Path) -> str:
             f'--bind "$CLAUDE_CONFIG_DIR" "$CLAUDE_CONFIG_DIR" '
             f'--chdir "${WORKSPACE_VARIABLE}" -- {shlex.quote(str(cli))} "$@"'
         )
-    return f"#!/bin/sh\nset -eu\nexec /usr/bin/nice -n 5 /usr/bin/env -i {inherited} \\\n  {command}\n"
+    return f"#!/bin/sh\nset -eu\nexec /usr/bin/setsid /usr/bin/nice -n 5 /usr/bin/env -i {inherited} \\\n  {command}\n"
 
 
 def _namespace_arguments() -> list[str]:

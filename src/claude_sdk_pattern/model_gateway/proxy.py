@@ -1,29 +1,28 @@
-"""The model gateway: checks an agent process's token, puts in the real credentials, and passes bytes through.
+"""The model gateway: checks an agent process's token, puts in the real credentials, and decides whether to ask at all.
 
-It is a bare ASGI application because every token of every session goes through it: there is nothing to route and
-nothing to parse. It never logs headers or bodies.
+It is a bare ASGI application because every token of every session goes through it: there is nothing to route. It
+never logs headers or bodies. :mod:`claude_sdk_pattern.model_gateway.exchange` has the way of one request.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any
 
 import aiohttp
-import orjson
-import structlog
 from multidict import CIMultiDict
 from yarl import URL
 
+from claude_sdk_pattern.model_gateway.answers import RawHeaders, Send, answer, answer_failure, refuse
+from claude_sdk_pattern.model_gateway.breaker import CircuitBreaker
+from claude_sdk_pattern.model_gateway.exchange import Exchange, ModelRequest, ModelTimeouts
+from claude_sdk_pattern.model_gateway.failures import ModelFailure, ModelHealth, RetryPolicy
 from claude_sdk_pattern.model_gateway.priming import priming_answer
+from claude_sdk_pattern.model_gateway.spending import SessionMeter, SpendingMeters
 from claude_sdk_pattern.model_gateway.tokens import AgentTokens
 
 type Scope = MutableMapping[str, Any]
 type Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-type Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-type RawHeaders = Iterable[tuple[bytes, bytes]]
-
-logger = structlog.get_logger(__name__)
 
 # All that the CLI needs of the Messages API. Files, batches and administration stay closed to an agent.
 ALLOWED_PATHS = frozenset({"/v1/messages", "/v1/messages/count_tokens"})
@@ -37,6 +36,7 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 # Headers that belong to one hop, or carry the agent's own credentials, or say where the request came from.
 _NOT_FORWARDED = frozenset(
     {
+        b"accept-encoding",
         b"authorization",
         b"connection",
         b"cookie",
@@ -52,37 +52,58 @@ _NOT_FORWARDED = frozenset(
         b"x-forwarded-for",
     }
 )
-_NOT_RETURNED = frozenset({b"connection", b"date", b"keep-alive", b"server", b"set-cookie", b"transfer-encoding"})
 
 
 class ModelGateway:
-    """The gateway as an ASGI application.
+    """The gateway as an ASGI application, and what the rest of the server may know of the model.
 
     Args:
         upstream: base address of the Messages API.
         api_key: the real key, or None when the upstream needs none (the scripted model).
         tokens: the tokens of the agent processes alive now.
-        idle_timeout_seconds: how long the upstream may send nothing before the request is given up.
+        breaker: decides whether requests are tried at all.
+        timeouts: how long the upstream may be silent.
+        policy: which failures are worth another try.
+        meters: what sessions have spent and may spend.
     """
 
-    def __init__(self, *, upstream: str, api_key: str | None, tokens: AgentTokens, idle_timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        *,
+        upstream: str,
+        api_key: str | None,
+        tokens: AgentTokens,
+        breaker: CircuitBreaker,
+        timeouts: ModelTimeouts,
+        policy: RetryPolicy,
+        meters: SpendingMeters,
+    ) -> None:
         self._upstream = upstream.rstrip("/")
         self._api_key = api_key
         self._tokens = tokens
-        self._timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=idle_timeout_seconds
-        )
+        self._breaker = breaker
+        self._timeouts = timeouts
+        self._policy = policy
+        self._meters = meters
         self._client: aiohttp.ClientSession | None = None
+
+    @property
+    def retry_after_seconds(self) -> float | None:
+        """When a request to the model makes sense again, if the circuit breaker refuses them; None if it does not."""
+        return self._breaker.retry_after_seconds
+
+    def meter(self, session_id: str, *, spent_usd: float) -> SessionMeter:
+        """Return the meter of a session; whoever opens the session holds on to it, and with it what it has spent."""
+        return self._meters.of(session_id, spent_usd=spent_usd)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator["ModelGateway"]:
         """Hold the connection pool to the upstream open; the application answers only inside."""
-        # trust_env: HTTP_PROXY and HTTPS_PROXY of the server route model traffic. auto_decompress off: bytes
-        # are passed on as they came, compressed or not. limit 0: each session may have a request under way.
+        # trust_env: HTTP_PROXY and HTTPS_PROXY of the server route model traffic. limit 0: each session may have a
+        # request under way. Silence is watched for each answer by itself.
         async with aiohttp.ClientSession(
-            timeout=self._timeout,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS),
             trust_env=True,
-            auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             connector=aiohttp.TCPConnector(limit=0),
         ) as client:
@@ -98,53 +119,62 @@ class ModelGateway:
             return
         credential = self._tokens.check(_presented_token(scope["headers"]))
         if credential is None:
-            await _refuse(send, 401, "authentication_error", "unknown or expired session token")
+            await refuse(send, 401, "authentication_error", "unknown or expired session token")
         elif scope["path"] not in ALLOWED_PATHS:
-            await _refuse(send, 403, "permission_error", "the model gateway offers only the Messages API")
+            await refuse(send, 403, "permission_error", "the model gateway offers only the Messages API")
         elif scope["method"] != "POST":
-            await _refuse(send, 405, "invalid_request_error", "use POST")
+            await refuse(send, 405, "invalid_request_error", "use POST")
         elif (body := await _read_body(receive)) is None:
-            await _refuse(send, 413, "request_too_large", "the request is larger than 33 MiB")
+            await refuse(send, 413, "request_too_large", "the request is larger than 33 MiB")
         elif credential.session_id is None:
-            await _answer(send, 200, *priming_answer(scope["path"], body))
+            await answer(send, 200, *priming_answer(scope["path"], body))
         else:
-            await self._forward(scope, body, receive, send)
+            await self._ask(scope, body, credential.session_id, credential.health, receive, send)
 
-    async def _forward(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        # A stopped turn closes its request. Only an upstream request that is cancelled with it stops costing money.
-        relay = asyncio.create_task(self._relay(scope, body, send))
-        gone = asyncio.create_task(_disconnected(receive))
-        try:
-            await asyncio.wait({relay, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (relay, gone):
-                task.cancel()
-            outcomes = await asyncio.gather(relay, gone, return_exceptions=True)
-        if isinstance(outcomes[0], Exception):
-            raise outcomes[0]
-
-    async def _relay(self, scope: Scope, body: bytes, send: Send) -> None:
+    async def _ask(
+        self, scope: Scope, body: bytes, session_id: str, health: ModelHealth, receive: Receive, send: Send
+    ) -> None:
+        meter = self._meters.of(session_id)
+        if meter.is_spent:
+            spent = ModelFailure(
+                kind="budget_spent", status=402, error_type="billing_error", message="the session's budget is used up"
+            )
+            health.failed(spent, self._policy)
+            await answer_failure(send, spent, ask_again=False)
+            return
+        if health.gave_up and health.last_failure is not None:
+            await answer_failure(send, health.last_failure, ask_again=False)
+            return
+        retry_after = self._breaker.retry_after_seconds
+        attempt = self._breaker.admit()
+        if attempt is None:
+            refused = ModelFailure(
+                kind="breaker_open",
+                status=503,
+                message="the model has been failing; requests are held back for a moment",
+                retry_after_seconds=retry_after,
+            )
+            await answer_failure(send, refused, ask_again=health.failed(refused, self._policy))
+            return
         if self._client is None:
             raise RuntimeError("the gateway is not running")
+        exchange = Exchange(
+            self._client,
+            send,
+            timeouts=self._timeouts,
+            policy=self._policy,
+            health=health,
+            attempt=attempt,
+            meters=self._meters,
+            meter=meter,
+        )
         url = URL(f"{self._upstream}{scope['path']}?{scope['query_string'].decode('latin-1')}", encoded=True)
-        started = False
+        request = ModelRequest(url=url, headers=self._upstream_headers(scope["headers"]), body=body)
         try:
-            async with self._client.post(url, data=body, headers=self._upstream_headers(scope["headers"])) as answer:
-                headers = [(k, v) for k, v in answer.raw_headers if k.lower() not in _NOT_RETURNED]
-                await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-                started = True
-                async for chunk in answer.content.iter_any():
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                await send({"type": "http.response.body", "body": b""})
-        except (aiohttp.ClientError, TimeoutError) as error:
-            timed_out = isinstance(error, TimeoutError)
-            logger.warning("model_request_failed", error=type(error).__name__, started=started)
-            message = "the model sent nothing for too long" if timed_out else "the model cannot be reached"
-            if started:
-                # The status line is gone already, so the error travels in the stream, as the API's own would.
-                await send({"type": "http.response.body", "body": _error_event(message)})
-            else:
-                await _refuse(send, 504 if timed_out else 502, "api_error", message)
+            await _while_connected(exchange.run(request), receive)
+        finally:
+            # A probe that was cancelled must not keep its place.
+            attempt.over()
 
     def _upstream_headers(self, headers: RawHeaders) -> CIMultiDict[str]:
         kept = CIMultiDict[str](
@@ -152,9 +182,28 @@ class ModelGateway:
             for name, value in headers
             if name.lower() not in _NOT_FORWARDED
         )
+        # What passes is looked at, and on loopback compression gains nothing.
+        kept["accept-encoding"] = "identity"
         if self._api_key is not None:
             kept["x-api-key"] = self._api_key
         return kept
+
+
+async def _while_connected(work: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Run ``work`` for as long as the client is there: a stopped turn closes its request.
+
+    Only an upstream request that is cancelled with it stops costing money.
+    """
+    relay = asyncio.create_task(work)
+    gone = asyncio.create_task(_disconnected(receive))
+    try:
+        await asyncio.wait({relay, gone}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (relay, gone):
+            task.cancel()
+        outcomes = await asyncio.gather(relay, gone, return_exceptions=True)
+    if isinstance(outcomes[0], Exception):
+        raise outcomes[0]
 
 
 def _presented_token(headers: RawHeaders) -> str:
@@ -187,20 +236,3 @@ async def _read_body(receive: Receive) -> bytes | None:
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _refuse(send: Send, status: int, kind: str, message: str) -> None:
-    """Answer with an error in the API's own format, which the CLI knows how to show."""
-    body = orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
-    await _answer(send, status, b"application/json", body)
-
-
-async def _answer(send: Send, status: int, content_type: bytes, body: bytes) -> None:
-    headers = [(b"content-type", content_type), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _error_event(message: str) -> bytes:
-    body = orjson.dumps({"type": "error", "error": {"type": "api_error", "message": message}})
-    return b"event: error\ndata: " + body + b"\n\n"

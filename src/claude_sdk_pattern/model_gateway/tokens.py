@@ -5,16 +5,22 @@ memory: agent processes do not outlive the server that started them.
 """
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
+
+from claude_sdk_pattern.model_gateway.failures import ModelHealth
 
 
 @dataclass(slots=True, kw_only=True)
 class AgentCredential:
-    """What the gateway knows of one agent process. ``session_id`` is None while the process waits in the pool."""
+    """What the gateway knows of one agent process. ``session_id`` is None while the process waits in the pool.
+
+    ``health`` is how the model treated its requests in this turn; whoever sends it a message begins the turn there.
+    """
 
     process_id: str
     session_id: str | None = None
+    health: ModelHealth = field(default_factory=ModelHealth)
 
 
 class AgentTokens:

@@ -7,9 +7,6 @@ hooks and interrupts, which share the pipe.
 """
 
 import asyncio
-import contextlib
-import os
-import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,6 +25,8 @@ from claude_agent_sdk import (
 
 from claude_sdk_pattern.model_gateway.tokens import AgentCredential
 from claude_sdk_pattern.sessions.errors import AgentCrashedError, AgentStartError
+from claude_sdk_pattern.sessions.model_trouble import ModelTrouble
+from claude_sdk_pattern.sessions.process_tree import kill_tree
 from claude_sdk_pattern.sessions.sdk_client import AgentClient
 from claude_sdk_pattern.sessions.translate import UnknownMessage
 
@@ -200,13 +199,22 @@ class AgentProcess:
             owner.cancel()
 
     def kill(self) -> None:
-        """Send SIGKILL. The listener hears of it through ``on_exit`` unless :meth:`stop` was called before."""
-        pid = self.pid
-        if pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        """Send SIGKILL to it and all it has started.
+
+        The listener hears of it through ``on_exit`` unless :meth:`stop` was called before.
+        """
+        if self.pid is not None:
+            kill_tree(self.pid)
 
     # --- conversation -------------------------------------------------------------------------------------------
+
+    @property
+    def model_trouble(self) -> ModelTrouble | None:
+        """Why the model gave no answer to the last request of this turn, or None if it did."""
+        failure = self._credential.health.last_failure
+        if failure is None:
+            return None
+        return ModelTrouble(kind=failure.kind, status=failure.status, retry_after_seconds=failure.retry_after_seconds)
 
     async def send(self, content: str | list[dict[str, Any]], *, message_uuid: str) -> None:
         """Send a user message. ``message_uuid`` comes back in the result of the turn that answers it.
@@ -214,6 +222,7 @@ class AgentProcess:
         Raises:
             AgentCrashedError: the process is gone.
         """
+        self._credential.health.begin_turn()
         await self._call(lambda client: client.query(_user_message(content, message_uuid)))
 
     async def interrupt(self) -> None:

@@ -1,6 +1,7 @@
 """The place in a session where its agent process sits: how one is found for it, and what becomes of it."""
 
 import asyncio
+import time
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
@@ -13,15 +14,17 @@ from claude_sdk_pattern.sessions.pool import WarmPool
 from claude_sdk_pattern.sessions.process_factory import ProcessFactory
 from claude_sdk_pattern.sessions.repository import Session
 from claude_sdk_pattern.sessions.slots import ProcessSlots, SlotHolder
+from claude_sdk_pattern.telemetry.metrics import Metrics, Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSource:
-    """Where processes come from, and how many there may be."""
+    """Where processes come from, how many there may be, and who is told how long they took."""
 
     factory: ProcessFactory
     pool: WarmPool[AgentProcess]
     slots: ProcessSlots
+    metrics: Metrics
 
 
 class SessionAgent(AgentListener, SlotHolder, Protocol):
@@ -70,14 +73,16 @@ class AgentSeat:
         if self.process is not None and self.process.is_alive:
             return self.process, session
         await self._source.slots.acquire(self._owner)
+        begun = time.monotonic()
         try:
-            process = await self._obtain(session)
+            process, start = await self._obtain(session)
             process.bind(self._owner, session.id)
             await apply_settings(process, session)
         except BaseException:
             self._source.slots.release(self._owner)
             raise
         self.process = process
+        self._source.metrics.observe_session_init(start, time.monotonic() - begun)
         return process, replace(session, agent_session_id=process.agent_session_id, workspace_id=process.workspace_id)
 
     async def clear(self) -> None:
@@ -106,33 +111,34 @@ class AgentSeat:
         """
         self._source.slots.check(self._owner)
 
-    async def _obtain(self, session: Session) -> AgentProcess:
+    async def _obtain(self, session: Session) -> tuple[AgentProcess, Start]:
         factory = self._source.factory
         schema = None if session.output_schema is None else orjson.dumps(session.output_schema).decode()
         profile = AgentProfile(output_schema=schema)
         mode = cast("PermissionMode", session.permission_mode)
         # A warm process works in a folder of its own, so a session that has one already cannot use it.
         if session.workspace_id is None and (warm := self._source.pool.adopt(profile)) is not None:
-            return warm
+            return warm, "warm"
         self._owner.on_preparing()
         transcript, workspace = session.agent_session_id, session.workspace_id
         checkpoint = None
         if transcript is not None and workspace is not None:
             checkpoint = await self._owner.last_checkpoint()
             if await factory.has_transcript(transcript, entry_uuid=checkpoint):
-                return await factory.resume(
+                resumed = await factory.resume(
                     profile,
                     model=session.model,
                     permission_mode=mode,
                     workspace_id=workspace,
                     agent_session_id=transcript,
                 )
-        process = await factory.start_fresh(
+                return resumed, "resume"
+        fresh = await factory.start_fresh(
             profile, model=session.model, permission_mode=mode, primed=False, workspace_id=workspace
         )
         if checkpoint is not None:
             self._owner.on_memory_lost()
-        return process
+        return fresh, "cold"
 
 
 async def apply_settings(process: AgentProcess, session: Session) -> None:

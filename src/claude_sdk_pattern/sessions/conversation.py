@@ -28,6 +28,8 @@ from claude_sdk_pattern.events.errors import DuplicateClientId, TapeError
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import AGENT, SYSTEM
 from claude_sdk_pattern.events.types import Event
+from claude_sdk_pattern.model_gateway.proxy import ModelGateway
+from claude_sdk_pattern.model_gateway.usage import UsageRecord
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, SessionAgent, apply_settings
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
@@ -44,12 +46,15 @@ from claude_sdk_pattern.sessions.errors import (
 )
 from claude_sdk_pattern.sessions.history import History
 from claude_sdk_pattern.sessions.leases import Leases
+from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, unavailable
 from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, find_last_checkpoint
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
+from claude_sdk_pattern.sessions.turn_meter import TurnMeter
 from claude_sdk_pattern.sessions.turns import StopReason, Turn, TurnGuard
 from claude_sdk_pattern.sessions.workspaces import Workspaces
+from claude_sdk_pattern.telemetry.metrics import Metrics
 
 logger = structlog.get_logger(__name__)
 
@@ -67,7 +72,9 @@ class ConversationServices:
     settings: Settings
     log: EventLog
     repository: SessionRepository
+    model: ModelGateway
     source: ProcessSource
+    metrics: Metrics
     history: History
     checkpoints: Checkpoints
     workspaces: Workspaces
@@ -119,6 +126,10 @@ class Conversation(SessionAgent):
         self._is_working = False
         self._seat = AgentSeat(self, services.source)
         self._state = TranslationState()
+        self._meter = services.model.meter(session.id, spent_usd=session.cost_usd)
+        self._meter.on_usage = self._on_usage
+        self._billed_usd = self._meter.spent_usd
+        self._turn_meter = TurnMeter(services.metrics)
         self._approvals = Approvals(self._emit, timeout_seconds=services.settings.approval_timeout_seconds)
         self._background: set[asyncio.Task[None]] = set()
         self._idle_since = self._heard_at = asyncio.get_running_loop().time()
@@ -285,20 +296,22 @@ class Conversation(SessionAgent):
             self._turn.stop(reason)
 
     def announce_shutdown(self) -> None:
-        """Tell whoever watches that the server is about to stop."""
+        """Take no more messages, begin no more turns, and tell whoever waits for one that the server stops."""
         self._closing = True
         if self.is_busy:
             self._emit(events.Status(status="server_shutting_down"))
 
-    async def wait_idle(self) -> None:
-        """Wait until the running turn has ended."""
-        turn = self._turn
-        if turn is not None:
-            await asyncio.wait({turn.done})
+    async def wait_rested(self) -> None:
+        """Wait until the running turn has ended; only after :meth:`announce_shutdown`."""
+        if self._is_working:
+            await asyncio.wait({self._task})
 
     async def aclose(self) -> None:
         """End the process and everything that runs. Turns that are open get their ``interrupted`` result."""
         self._closing = True
+        # A message whose commit is under way is accepted, and owed a result like the others.
+        if accepting := [item for item in self._accepted.values() if isinstance(item, asyncio.Future)]:
+            await asyncio.wait(accepting)
         self._approvals.deny_all("The server is stopping.")
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
@@ -311,7 +324,8 @@ class Conversation(SessionAgent):
             else:
                 work.fail(ShuttingDownError())
         if self._checkpointing is not None:
-            await self._checkpointing
+            # It was cancelled if the turn that waited for it was.
+            await asyncio.gather(self._checkpointing, return_exceptions=True)
         if self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
 
@@ -371,8 +385,12 @@ class Conversation(SessionAgent):
     # --- turns --------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        while True:
+        while not self._closing:
             work = await self._queue.get()
+            if self._closing:
+                # Begun now it would only be cut off; `aclose` answers for it.
+                self._queue.put_nowait(work)
+                return
             self._is_working = True
             if isinstance(work, Turn):
                 self._turn = work
@@ -430,6 +448,9 @@ class Conversation(SessionAgent):
 
     async def _run_turn(self, turn: Turn) -> None:
         self._state = self._state.for_turn(turn.turn_id)
+        self._turn_meter.begin()
+        if not turn.stop_asked.is_set() and self._is_refused(turn):
+            return
         try:
             process = await self._send(turn)
             if process is None:
@@ -484,6 +505,23 @@ class Conversation(SessionAgent):
                 return process
         return None
 
+    def _is_refused(self, turn: Turn) -> bool:
+        """End the turn at once if the model is not to be asked; the message stays and can be sent again."""
+        retry_after = self._services.model.retry_after_seconds
+        if not self._meter.is_spent and retry_after is None:
+            return False
+        try:
+            if self._meter.is_spent:
+                self._emit(events.Result(subtype="error_max_budget", is_error=True, error=BUDGET_SPENT))
+            else:
+                error = unavailable(retry_after or 0.0)
+                self._emit(error)
+                self._emit(events.Result(subtype="error", is_error=True, error=error.message))
+            self._emit(events.Status(status="idle" if self.process is not None else "hibernated"))
+        finally:
+            turn.done.set_result(None)
+        return True
+
     def _guard(self, turn: Turn, process: AgentProcess) -> TurnGuard:
         return TurnGuard(
             turn,
@@ -512,6 +550,8 @@ class Conversation(SessionAgent):
         logger.warning("agent_process_crashed", session_id=self._session.id, code=ending.code, error=str(error))
         self._emit(events.Error(code=ending.code, message=ending.message, recoverable=True))
         await self._finish_broken(turn)
+        if self._closing:
+            return
         self._crashes += 1
         if self._crashes >= self._services.settings.max_crashes_in_a_row:
             text = "The agent process keeps stopping. Go on in a copy of this chat, or send a message to try once more."
@@ -529,13 +569,21 @@ class Conversation(SessionAgent):
             self._emit(events.Status(status="recovered"))
 
     async def _finish_broken(self, turn: Turn) -> None:
-        """Append what a broken turn lacks and its one result."""
+        """Append what a broken turn lacks and its one result, unless it has that by now."""
         log, ending = self._services.log, turn.ending
         await log.flush()
-        recorded = await log.read(self._session.id, after=turn.seq)
-        for event in closing_events(item.event for item in recorded if item.turn_id == turn.turn_id):
+        recorded = [item for item in await log.read(self._session.id, after=turn.seq) if item.turn_id == turn.turn_id]
+        if any(item.type == "result" for item in recorded):
+            return
+        for event in closing_events(item.event for item in recorded):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
-        result = events.Result(subtype=ending.subtype, is_error=ending.subtype == "timeout", error=ending.message)
+        result = events.Result(
+            subtype=ending.subtype,
+            is_error=ending.subtype == "timeout",
+            cost_usd=self._bill(),
+            error=ending.message,
+        )
+        self._turn_meter.observe(result)
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
 
     # --- checkpoints of the files -------------------------------------------------------------------------------
@@ -577,11 +625,8 @@ class Conversation(SessionAgent):
         Raises:
             AgentStartError, AgentCrashedError: there is none to be had.
         """
-        before, had = self._session, self._seat.process
+        before = self._session
         process, self._session = await self._seat.fill(before)
-        if process is not had:
-            # Every process counts its cost from zero.
-            self._state = replace(self._state, cost_so_far_usd=0.0)
         if self._session != before:
             ids = {
                 "agent_session_id": self._session.agent_session_id,
@@ -616,7 +661,9 @@ class Conversation(SessionAgent):
             # The CLI can begin turns of its own; what it says then belongs to a turn no message opened.
             self._state = self._state.for_turn(str(uuid4()))
         try:
-            self._state, found = translate(self._state, message, now_ms=time.monotonic_ns() // 1_000_000)
+            report = self._model_report() if isinstance(message, ResultMessage) else None
+            now_ms = time.monotonic_ns() // 1_000_000
+            self._state, found = translate(self._state, message, now_ms=now_ms, report=report)
             found = [self._as_stopped(event) for event in found]
             for event in found:
                 self._emit(event, actor=AGENT)
@@ -626,7 +673,7 @@ class Conversation(SessionAgent):
                 self._seat.process.kill()
             return
         if isinstance(message, ResultMessage):
-            self._on_result(message, [event for event in found if isinstance(event, events.Result | events.Context)])
+            self._on_result(message, found)
 
     def on_preparing(self) -> None:
         """Say that starting a process will take a moment."""
@@ -647,7 +694,6 @@ class Conversation(SessionAgent):
 
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}
-        cost = 0.0
         self._crashes = 0
         if self._session.agent_session_id not in (None, message.session_id):
             # The agent has gone on under another id, as it does when a person tells it to forget with `/clear`.
@@ -657,9 +703,7 @@ class Conversation(SessionAgent):
         for event in found:
             if isinstance(event, events.Context):
                 values["context_percent"] = event.percent
-            elif isinstance(event, events.Result):
-                cost = event.cost_usd
-        self._in_background(self._services.repository.record_turn(self._session.id, cost_usd=cost, **values))
+        self._in_background(self._services.repository.record_turn(self._session.id, **values))
         turn = self._turn
         self._state = replace(self._state, turn_id="")
         answered = message.user_message_uuids or [message.user_message_uuid]
@@ -693,6 +737,22 @@ class Conversation(SessionAgent):
             self._emit(events.Error(code=ending.code, message=ending.message, recoverable=True))
         return event.model_copy(update={"subtype": ending.subtype, "is_error": True, "error": ending.message})
 
+    # --- what the model costs ------------------------------------------------------------------------------------
+
+    def _on_usage(self, record: UsageRecord) -> None:
+        """Keep what an answer cost at once: a turn that breaks off has to be paid as well."""
+        if record.cost_usd:
+            self._in_background(self._services.repository.add_cost(self._session.id, record.cost_usd))
+
+    def _bill(self) -> float:
+        """Return what was spent since the last result, in USD."""
+        before, self._billed_usd = self._billed_usd, self._meter.spent_usd
+        return self._meter.spent_usd - before
+
+    def _model_report(self) -> ModelReport:
+        process = self._seat.process
+        return ModelReport(trouble=None if process is None else process.model_trouble, cost_usd=self._bill())
+
     # --- small things -------------------------------------------------------------------------------------------
 
     def _set_status(self, status: events.StatusName) -> None:
@@ -702,6 +762,7 @@ class Conversation(SessionAgent):
     def _emit(self, event: Event, *, actor: str = SYSTEM) -> None:
         turn_id = self._state.turn_id or (self._turn.turn_id if self._turn is not None else None)
         self._services.log.append_nowait(self._session.id, event, turn_id=turn_id, actor=actor)
+        self._turn_meter.observe(event)
 
     def _in_background(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run bookkeeping that no one waits for now; :meth:`aclose` waits for all of it."""

@@ -16,9 +16,11 @@ from claude_sdk_pattern.events.errors import TapeError
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
+from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.checkpoints import Checkpoints
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
+from claude_sdk_pattern.sessions.drain import Drain
 from claude_sdk_pattern.sessions.errors import SessionElsewhereError, SessionNotFoundError, ShuttingDownError
 from claude_sdk_pattern.sessions.history import History
 from claude_sdk_pattern.sessions.leases import Leases
@@ -28,14 +30,22 @@ from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import PageKey, Session, SessionRepository
 from claude_sdk_pattern.sessions.slots import ProcessSlots
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
-from claude_sdk_pattern.sessions.watchdog import Watchdog
+from claude_sdk_pattern.sessions.watchdog import Action, Watchdog
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.storage.database import Database
+from claude_sdk_pattern.telemetry.metrics import Metrics, WatchdogAction
 
 logger = structlog.get_logger(__name__)
 
 # How often conversations that nobody needs any more are looked for. Without a process each costs some kilobytes.
 _JANITOR_SECONDS = 5.0
+
+# What the watchdog does, as the metrics name it; a warning and a quiet session's sleep are no actions of note.
+_COUNTED: dict[str, WatchdogAction] = {
+    Action.END_OF_AGE: "age",
+    Action.RESTART: "memory",
+    Action.KILL: "memory",
+}
 
 
 class SessionManager:
@@ -54,6 +64,8 @@ class SessionManager:
         hub: EventHub,
         factory: ProcessFactory,
         workspaces: Workspaces,
+        model: ModelGateway,
+        metrics: Metrics,
         leases: Leases,
     ) -> None:
         self.repository = SessionRepository(database)
@@ -80,12 +92,14 @@ class SessionManager:
             settings=settings,
             log=log,
             repository=self.repository,
-            source=ProcessSource(factory=factory, pool=self.pool, slots=self._slots),
+            model=model,
+            source=ProcessSource(factory=factory, pool=self.pool, slots=self._slots, metrics=metrics),
             history=self._history,
             checkpoints=self._checkpoints,
             workspaces=workspaces,
             leases=leases,
             is_watched=lambda session_id: hub.subscriber_count(session_id) > 0,
+            metrics=metrics,
         )
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}
@@ -93,10 +107,13 @@ class SessionManager:
         self._handovers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._abandoning: set[asyncio.Task[None]] = set()
         self._watchdog = Watchdog(
-            settings, self._conversations.values, on_action=lambda action: None, on_rss=lambda sizes: None
+            settings,
+            self._conversations.values,
+            on_action=lambda action: metrics.count_watchdog_action(found) if (found := _COUNTED.get(action)) else None,
+            on_rss=metrics.set_process_memory,
         )
         self._tasks: list[asyncio.Task[None]] = []
-        self._closing = False
+        self._drain = Drain(settings.shutdown_grace_seconds)
 
     async def __aenter__(self) -> Self:
         await self.workspaces.sweep_private()
@@ -113,19 +130,54 @@ class SessionManager:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._drain()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*self._abandoning)
-        await asyncio.gather(*(self._close(session_id) for session_id in list(self._conversations)))
-        await self._slots.aclose()
+        await self.drain()
         await self.pool.__aexit__(exc_type, exc, traceback)
+        await self.processes.end_all()
+
+    # --- the end ------------------------------------------------------------------------------------------------
 
     @property
     def is_closing(self) -> bool:
         """Whether the server is stopping."""
-        return self._closing
+        return self._drain.is_begun
+
+    @property
+    def process_count(self) -> int:
+        """How many sessions hold an agent process."""
+        return self._slots.used
+
+    def is_busy(self, session_id: str) -> bool:
+        """Whether a turn of this session runs or waits."""
+        conversation = self._conversations.get(session_id)
+        return conversation is not None and conversation.is_busy
+
+    def begin_draining(self) -> None:
+        """Accept no more messages and begin no more turns; sessions with a turn say so on their tape."""
+        self._drain.begin(self._conversations.values())
+
+    def hurry(self) -> None:
+        """Interrupt what still runs instead of waiting for it."""
+        self._drain.hurry()
+
+    async def drain(self) -> None:
+        """Wait for running turns as long as the grace period allows, then end all sessions and their processes.
+
+        Afterwards every accepted message has its result.
+        """
+        self.begin_draining()
+        conversations = list(self._conversations.values())
+        await self._drain.wait_rested(conversations)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._abandoning)
+        # Side by side, and what goes wrong with one keeps none of the others.
+        session_ids = list(self._conversations)
+        outcomes = await asyncio.gather(*map(self._close, session_ids), return_exceptions=True)
+        for session_id, outcome in zip(session_ids, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                logger.error("session_not_closed", session_id=session_id, exc_info=outcome)
+        await self._slots.aclose()
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -143,7 +195,7 @@ class SessionManager:
         Raises:
             ShuttingDownError: the server is stopping.
         """
-        if self._closing:
+        if self.is_closing:
             raise ShuttingDownError
         return await self.repository.create(
             owner_id=owner_id,
@@ -257,7 +309,7 @@ class SessionManager:
         conversation = self._conversations.get(session_id)
         if conversation is not None:
             return conversation
-        if self._closing:
+        if self.is_closing:
             raise ShuttingDownError
         opening = self._opening.get(session_id)
         if opening is None:
@@ -398,21 +450,3 @@ class SessionManager:
             for session_id, conversation in list(self._conversations.items()):
                 if conversation.process is None and not conversation.is_busy and not conversation.is_watched:
                     await self._close(session_id)
-
-    async def _drain(self) -> None:
-        """Let running turns end: half the grace period by themselves, then by interrupt."""
-        self._closing = True
-        conversations = list(self._conversations.values())
-        for conversation in conversations:
-            conversation.announce_shutdown()
-        grace = self._settings.shutdown_grace_seconds
-        waiting = asyncio.gather(*(conversation.wait_idle() for conversation in conversations))
-        try:
-            async with asyncio.timeout(grace / 2):
-                await asyncio.shield(waiting)
-        except TimeoutError:
-            for conversation in conversations:
-                conversation.interrupt()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace / 2):
-                    await waiting

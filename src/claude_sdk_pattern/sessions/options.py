@@ -10,6 +10,7 @@ from claude_agent_sdk import CanUseTool, ClaudeAgentOptions, PermissionMode, Ses
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.launcher import TOKEN_VARIABLE, WORKSPACE_VARIABLE
+from claude_sdk_pattern.model_gateway.exchange import PINGS_ONLY_FACTOR
 
 # The SDK ends the whole stream at a line longer than its buffer, and one tool result with an image is over its
 # default of 1 MiB.
@@ -17,6 +18,9 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 
 # An MCP tool that has not answered by then has hung; the CLI's own limit is over a day.
 MCP_TOOL_TIMEOUT_MS = 60_000
+
+# What the gateway may need to notice the end of its own limits on a busy machine.
+_GATEWAY_MARGIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +78,9 @@ class OptionsBuilder:
             session_id=None if plan.resume else plan.agent_session_id,
             model=model,
             permission_mode=permission_mode,
+            # No max_budget_usd: a process counts only what it has itself spent, by its own price list. The gateway
+            # holds the session's budget.
             max_turns=settings.max_turns,
-            max_budget_usd=settings.max_budget_usd,
             output_format=_output_format(profile),
             include_partial_messages=True,
             # Settings in a workspace are code: hooks, environment, the address of the model.
@@ -90,7 +95,11 @@ class OptionsBuilder:
         )
 
     def _environment(self, plan: ProcessPlan) -> dict[str, str]:
-        idle_ms = int(self._settings.model_idle_timeout_seconds * 1000)
+        settings = self._settings
+        # The gateway's own limits come first and say what happened; these catch a gateway that hangs. It passes on
+        # nothing before an answer has begun, so both cover its longest silence.
+        silence = settings.model_first_byte_timeout_seconds + PINGS_ONLY_FACTOR * settings.model_idle_timeout_seconds
+        limit_ms = str(int((silence + _GATEWAY_MARGIN_SECONDS) * 1000))
         return {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(plan.config_dir),
@@ -101,10 +110,9 @@ class OptionsBuilder:
             "ANTHROPIC_BASE_URL": self._gateway_url,
             # Not a key: a token that opens the gateway for this one session.
             TOKEN_VARIABLE: plan.token,
-            "CLAUDE_CODE_MAX_RETRIES": str(self._settings.model_max_retries),
-            # The gateway's own limit comes first and says what happened; these catch a gateway that hangs.
-            "API_TIMEOUT_MS": str(2 * idle_ms),
-            "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(2 * idle_ms),
+            "CLAUDE_CODE_MAX_RETRIES": str(settings.model_max_retries),
+            "API_TIMEOUT_MS": limit_ms,
+            "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": limit_ms,
             # A stream that breaks off would otherwise be asked for again in one piece, and the answer shown then
             # differs from the one people were reading.
             "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",

@@ -71,6 +71,7 @@ class ProcessFactory:
         self._records = records
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
         self._starting = asyncio.Semaphore(settings.max_concurrent_starts)
+        self._living: set[AgentProcess] = set()
 
     async def start_warm(self, profile: AgentProfile) -> AgentProcess:
         """Start a process for the warm pool: connected, primed, and nobody's.
@@ -163,6 +164,10 @@ class ProcessFactory:
         await process.stop()
         await self._workspaces.remove(process.workspace_id)
 
+    async def end_all(self) -> None:
+        """End every process there still is: those whose user was cancelled before it could see to that itself."""
+        await asyncio.gather(*(process.stop() for process in list(self._living)))
+
     async def _start(
         self,
         profile: AgentProfile,
@@ -212,6 +217,8 @@ class ProcessFactory:
         )
         self._records.add(process_id, token)
         await process.start(options, timeout_seconds=self._settings.connect_timeout_seconds)
+        self._living.add(process)
+        process.when_ended(lambda: self._living.discard(process))
         if process.pid is not None:
             self._records.set_pid(process_id, process.pid)
         return process

@@ -128,10 +128,13 @@ class SessionRepository:
         async with self._database.sessions.begin() as session:
             await session.execute(update(SessionRow).where(SessionRow.id == session_id).values(**values))
 
-    async def record_turn(self, session_id: str, *, cost_usd: float, **values: Any) -> None:
-        """Add to what a session has cost, mark it active now, and set further columns."""
-        totals = {"cost_usd": SessionRow.cost_usd + cost_usd, "last_active_at": datetime.now(UTC)}
-        await self.update(session_id, **totals, **values)
+    async def add_cost(self, session_id: str, cost_usd: float) -> None:
+        """Add to what a session has cost."""
+        await self.update(session_id, cost_usd=SessionRow.cost_usd + cost_usd)
+
+    async def record_turn(self, session_id: str, **values: Any) -> None:
+        """Mark a session active now, and set further columns."""
+        await self.update(session_id, last_active_at=datetime.now(UTC), **values)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session and with it its tape."""

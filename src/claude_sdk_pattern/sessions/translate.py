@@ -3,7 +3,8 @@
 The CLI streams a content block as deltas and then repeats the whole block in an ``AssistantMessage``. Both get the
 same ``block_id``, made from the turn's id and a counter, because the ids of the Messages API are absent in some
 paths and repeat in others. A block that the CLI begins and then starts over (a retried request) is withdrawn by an
-empty ``text`` or ``thinking`` event, so that whoever shows deltas ends with what was finally said.
+empty ``text`` or ``thinking`` event, so that whoever shows deltas ends with what was finally said. A block that the
+end of its turn cuts off is completed with what had come, marked ``partial``.
 """
 
 import re
@@ -30,6 +31,7 @@ from claude_agent_sdk.types import ContentBlock
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.types import Event, JsonObject
+from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, ModelTrouble, trouble_error
 
 # System messages that say nothing a reader of the conversation needs; everything else unknown is kept.
 _SILENT_SYSTEM_SUBTYPES = frozenset(
@@ -69,12 +71,30 @@ class UnknownMessage:
     data: JsonObject
 
 
+type _Pieces = tuple[_Pieces, str] | None
+"""Deltas, the last one outermost: adding one neither copies the others nor changes a state that somebody holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class _OpenBlock:
     """A block whose deltas are being shown and whose whole has not come yet."""
 
     block_id: str
     kind: StreamKind | Literal["tool_input"]
+    pieces: _Pieces = None
+
+    def with_piece(self, piece: str) -> "_OpenBlock":
+        """Return the block with one more delta."""
+        return _OpenBlock(self.block_id, self.kind, (self.pieces, piece))
+
+    def content(self) -> str:
+        """Return all that was shown of the block."""
+        found: list[str] = []
+        pieces = self.pieces
+        while pieces is not None:
+            pieces, piece = pieces
+            found.append(piece)
+        return "".join(reversed(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +108,7 @@ class _OpenTool:
 
 @dataclass(frozen=True, slots=True)
 class TranslationState:
-    """What the translation of one turn has to remember; a new turn begins with :meth:`for_turn`.
-
-    ``cost_so_far_usd`` spans turns: the CLI reports what its process has cost in total.
-    """
+    """What the translation of one turn has to remember; a new turn begins with :meth:`for_turn`."""
 
     turn_id: str = ""
     status: events.StatusName | None = None
@@ -99,25 +116,27 @@ class TranslationState:
     # The blocks of the message being streamed, by their index in it.
     stream: dict[int, _OpenBlock] = field(default_factory=dict[int, _OpenBlock])
     tools: dict[str, _OpenTool] = field(default_factory=dict[str, _OpenTool])
-    cost_so_far_usd: float = 0.0
     checkpoint: str | None = None
     context_tokens: int = 0
 
     def for_turn(self, turn_id: str) -> "TranslationState":
         """Return the state in which the turn ``turn_id`` begins."""
-        return TranslationState(turn_id=turn_id, cost_so_far_usd=self.cost_so_far_usd)
+        return TranslationState(turn_id=turn_id)
 
 
 type Translation = tuple[TranslationState, list[Event]]
 
 
-def translate(state: TranslationState, message: Message | UnknownMessage, *, now_ms: int) -> Translation:
+def translate(
+    state: TranslationState, message: Message | UnknownMessage, *, now_ms: int, report: ModelReport | None = None
+) -> Translation:
     """Return the state after ``message`` and the events it amounts to, in order.
 
     Args:
         state: what earlier messages of the turn left.
         message: what the SDK's reader yielded.
         now_ms: a monotonic clock, from which the duration of tool calls is told.
+        report: what the gateway knows of the turn; only a result asks for it.
     """
     match message:
         case StreamEvent():
@@ -127,14 +146,13 @@ def translate(state: TranslationState, message: Message | UnknownMessage, *, now
         case UserMessage():
             return _user(state, message, now_ms)
         case ResultMessage():
-            return _result(state, message)
+            return _result(state, message, report or ModelReport())
         case SystemMessage():
             return _system(state, message)
         case RateLimitEvent():
             return _rate_limit(state, message)
         case ConversationResetMessage():
-            # The CLI starts counting anew with its emptied conversation.
-            return replace(state, cost_so_far_usd=0.0), []
+            return state, []
         case UnknownMessage(kind=kind) if kind in _SILENT_KINDS:
             return state, []
         case UnknownMessage():
@@ -182,6 +200,18 @@ def _withdrawn(stream: dict[int, _OpenBlock]) -> list[Event]:
     return found
 
 
+def _cut_off(stream: dict[int, _OpenBlock]) -> list[Event]:
+    """Return the events that keep what was shown of blocks that nothing more will come of."""
+    found: list[Event] = []
+    for block in stream.values():
+        content = block.content()
+        if content and block.kind == "text":
+            found.append(events.Text(block_id=block.block_id, content=content, partial=True))
+        elif content and block.kind == "thinking":
+            found.append(events.Thinking(block_id=block.block_id, content=content, partial=True))
+    return found
+
+
 def _block_started(state: TranslationState, event: JsonObject) -> Translation:
     block: JsonObject = event["content_block"]
     match block.get("type"):
@@ -210,6 +240,7 @@ def _block_delta(state: TranslationState, event: JsonObject) -> Translation:
     piece = events.StreamEvent(block_id=block.block_id, kind=block.kind, delta=delta[name])
     if block.kind == "tool_input":
         return state, [piece]
+    state = replace(state, stream={**state.stream, int(event["index"]): block.with_piece(piece.delta)})
     # With the first piece and not with the block's start: the two then share a commit, and the first token waits for
     # one instead of two.
     return _with_status(state, "responding" if block.kind == "text" else "thinking", [piece])
@@ -321,28 +352,36 @@ def _tool_answered(state: TranslationState, block: ToolResultBlock, now_ms: int)
 # --- the end of a turn -----------------------------------------------------------------------------------------
 
 
-def _result(state: TranslationState, message: ResultMessage) -> Translation:
-    total = message.total_cost_usd or state.cost_so_far_usd
+def _result(state: TranslationState, message: ResultMessage, report: ModelReport) -> Translation:
+    trouble = _trouble(message, report)
     subtype = _result_subtype(message)
+    if subtype == "error" and trouble is not None and trouble.kind == "budget_spent":
+        subtype = "error_max_budget"
     failed = subtype not in ("success", "interrupted")
-    found = [*_withdrawn(state.stream), *_context(state, message)]
-    if failed:
-        found += _api_error(message)
+    found = _withdrawn(state.stream) if subtype == "success" else _cut_off(state.stream)
+    found += _context(state, message)
+    error = _error_text(message) if failed else None
+    if subtype == "error_max_budget":
+        error = BUDGET_SPENT
+    elif subtype == "error" and trouble is not None:
+        told = trouble_error(trouble)
+        # Not the CLI's own text, which quotes bodies of answers and names the gateway's address.
+        error = told.message
+        found.append(told)
     found.append(
         events.Result(
             subtype=subtype,
             is_error=failed,
-            # A process that resumed a conversation counts from zero again, hence never below zero.
-            cost_usd=max(0.0, total - state.cost_so_far_usd),
+            cost_usd=report.cost_usd,
             usage=message.usage or {},
             duration_ms=message.duration_ms,
             num_turns=message.num_turns,
             structured_output=message.structured_output,
-            error=_error_text(message) if failed else None,
+            error=error,
             checkpoint=state.checkpoint,
         )
     )
-    return replace(state, stream={}, tools={}, status=None, cost_so_far_usd=total), found
+    return replace(state, stream={}, tools={}, status=None), found
 
 
 # From here on a person should know that the conversation will soon be summarised.
@@ -385,20 +424,15 @@ def _error_text(message: ResultMessage) -> str:
     return message.result or "; ".join(message.errors or []) or message.subtype
 
 
-def _api_error(message: ResultMessage) -> list[Event]:
-    """Return the error event of a turn that the model's side failed, by the HTTP status of its last answer."""
-    status = message.api_error_status
-    if status is None:
-        return []
-    if status == 429:
-        return [events.Error(code="rate_limited", message="The model is rate limiting requests.", recoverable=True)]
-    if status in (401, 403):
-        text = "The AI service is not configured correctly. An administrator has to look at it."
-        return [events.Error(code="api_not_authorized", message=text, recoverable=False)]
-    if status >= 500:
-        text = "The AI service is overloaded or failing."
-        return [events.Error(code="api_unavailable", message=text, recoverable=True)]
-    return [events.Error(code="api_request_refused", message="The AI service refused the request.", recoverable=True)]
+def _trouble(message: ResultMessage, report: ModelReport) -> ModelTrouble | None:
+    """Return how the model's side failed the turn: the gateway knows best, the CLI knows the status."""
+    if message.terminal_reason == "prompt_too_long":
+        return ModelTrouble(kind="prompt_too_long", status=message.api_error_status)
+    if report.trouble is not None:
+        return report.trouble
+    if message.api_error_status is not None or message.terminal_reason == "api_error":
+        return ModelTrouble(kind="status", status=message.api_error_status)
+    return None
 
 
 def _system(state: TranslationState, message: SystemMessage) -> Translation:

@@ -34,7 +34,7 @@ def test_every_placeholder_is_explained() -> None:
 
 def test_every_kind_of_fault_and_stop_reason_is_explained() -> None:
     names = [*get_args(schema.FaultKind.__value__), *get_args(schema.StopReason.__value__)]
-    assert len(names) == 11
+    assert len(names) == 12
     assert [name for name in names if f"`{name}`" not in PAGE] == []
 
 

@@ -228,6 +228,15 @@ async def test_a_stream_may_hang_in_the_middle(client: httpx2.AsyncClient) -> No
                 await _next_event(lines)
 
 
+async def test_a_stream_may_go_on_with_pings_and_nothing_else(client: httpx2.AsyncClient) -> None:
+    body = request(user("only pings after 2 tokens"), stream=True)
+    async with client.stream("POST", "/v1/messages", json=body) as response:
+        lines = response.aiter_lines()
+        kinds = [(await _next_event(lines))["type"] for _ in range(9)]
+    assert kinds.count("content_block_delta") == 2
+    assert kinds[-4:] == ["ping"] * 4
+
+
 async def test_a_request_may_hang_before_its_answer_for_a_set_time(client: httpx2.AsyncClient) -> None:
     started = time.monotonic()
     response = await _post(client, "hang for 0.2 seconds")

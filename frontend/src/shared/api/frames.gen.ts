@@ -7,7 +7,7 @@ export type AnyEvent = (UserMessage | Status | StreamEvent | Text | Thinking | T
  */
 export interface Frames {
 client: (UserMessageFrame | InterruptFrame | PermissionResponseFrame | (SyncCommand | ForkCommand | ResumeCommand | ContinueCommand | SetModelCommand | SetPermissionModeCommand | RewindCommand) | PresenceFrame | PingFrame)
-connection: (HelloFrame | PresenceUpdate | PongFrame | ErrorFrame | CommandResultFrame)
+connection: (HelloFrame | PresenceUpdate | StatusFrame | PongFrame | ErrorFrame | CommandResultFrame)
 envelope: Envelope
 event: AnyEvent
 }
@@ -155,6 +155,13 @@ participants: Participant[]
 type: "presence"
 }
 /**
+ * What the server does, for those in sessions that do nothing: it concerns nobody's tape, so it has no number.
+ */
+export interface StatusFrame {
+status: "server_shutting_down"
+type: "status"
+}
+/**
  * The answer to ``ping``.
  */
 export interface PongFrame {
@@ -241,8 +248,9 @@ type: "stream_event"
 /**
  * A complete text block. It replaces every ``stream_event`` with its ``block_id``.
  * 
- * ``partial`` marks a block that a crash or restart cut off; it holds what had arrived. (What a person stopped is told
- * by the turn's ``result``.) Empty ``content`` withdraws a block that the model began and then started over.
+ * ``partial`` marks a block that a crash, a restart or a failing model cut off; it holds what had arrived. (What a
+ * person stopped is told by the turn's ``result``.) Empty ``content`` withdraws a block that the model began and then
+ * started over.
  */
 export interface Text {
 block_id: string

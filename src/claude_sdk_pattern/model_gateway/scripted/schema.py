@@ -99,6 +99,7 @@ type FaultKind = Literal[
     "cut_mid_stream",
     "garbage_mid_stream",
     "error_mid_stream",
+    "pings_mid_stream",
 ]
 
 

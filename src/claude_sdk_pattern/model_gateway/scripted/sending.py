@@ -9,6 +9,9 @@ from typing import Any
 from claude_sdk_pattern.model_gateway.scripted import wire
 from claude_sdk_pattern.model_gateway.scripted.reply import Failure, Reply
 
+_PING_SECONDS = 0.1
+"""Between two pings. The real API sends them further apart; tests do not want to wait for that."""
+
 _FLUSH_AT_BYTES = 8192
 """An answer without a pace is sent in pieces of this size: a write per delta would cost more than the delta."""
 
@@ -172,9 +175,20 @@ async def _fail_in_mid_stream(connection: Connection, failure: Failure) -> None:
     match failure.kind:
         case "hang_mid_stream":
             await connection.pause(failure.seconds)
+        case "pings_mid_stream":
+            await _ping(connection, failure.seconds)
         case "garbage_mid_stream":
             await connection.end(wire.GARBAGE)
         case "error_mid_stream":
             await connection.end(wire.error_event(failure.status, failure.error_type, failure.message))
         case _:
             pass
+
+
+async def _ping(connection: Connection, seconds: float) -> None:
+    """Send pings and nothing else, for so long or until the client leaves."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + seconds
+    while clock() < until:
+        await connection.write(wire.PING)
+        await connection.pause(_PING_SECONDS)
