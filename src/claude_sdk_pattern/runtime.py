@@ -15,7 +15,7 @@ from claude_sdk_pattern.api.presence import Presence
 from claude_sdk_pattern.api.services import Services
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events.hub import EventHub
-from claude_sdk_pattern.events.log import EventLog
+from claude_sdk_pattern.events.log import EventLog, LogLimits
 from claude_sdk_pattern.events.reader import TapeReader
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation, write_launcher
 from claude_sdk_pattern.model_gateway.breaker import BreakerState, CircuitBreaker
@@ -58,8 +58,10 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
         leases = await stack.enter_async_context(
             Leases(database, node_id=node_id, lease_seconds=settings.lease_seconds)
         )
-        hub = EventHub(TapeReader(database))
-        log = await stack.enter_async_context(EventLog(database, hub, may_write=leases.holds))
+        short = settings.max_tool_result_bytes
+        hub = EventHub(TapeReader(database, tool_result_bytes=short))
+        limits = LogLimits(tool_result_bytes=short)
+        log = await stack.enter_async_context(EventLog(database, hub, limits=limits, may_write=leases.holds))
         gateway, gateway_url, tokens = await _start_gateway(settings, metrics, stack)
         workspaces = Workspaces(settings.data_dir)
         factory = ProcessFactory(

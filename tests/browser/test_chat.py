@@ -4,8 +4,9 @@ import asyncio
 import re
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Page, expect
 from tests.browser.conftest import SignIn
+from tests.browser.steps import conversation, say, stop_button
 from tests.support.server import Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser, pytest.mark.cli]
@@ -13,20 +14,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.browser, pytest.mark.cli]
 # Each token is the moment it was sent, so no two are alike and none can go missing unseen.
 SLOW = "stream 400 tokens at 40 tokens per second with timestamps"
 STAMP = re.compile(r"\bt=(\d+)")
-
-
-async def say(page: Page, text: str) -> None:
-    box = page.get_by_role("textbox", name="Message")
-    await box.fill(text)
-    await box.press("Enter")
-
-
-def conversation(page: Page) -> Locator:
-    return page.get_by_role("log")
-
-
-def stop_button(page: Page) -> Locator:
-    return page.get_by_role("button", name="Stop")
 
 
 async def shown(page: Page) -> str:

@@ -15,6 +15,7 @@ import httpx2
 import psutil
 import pytest
 from tests.support.platform import eventually
+from tests.support.processes import agent_processes, runs
 from tests.support.server import ChatSocket, Frame, Server, running_server
 
 from claude_sdk_pattern.model_gateway.scripted import running_scripted_model
@@ -82,19 +83,6 @@ async def begin_endless_turn(chat: ChatSocket) -> str:
     return next(frame["turn_id"] for frame in chat.frames if frame.get("client_id") == "endless")
 
 
-def agents(*servers: Server) -> list[psutil.Process]:
-    """Return what lives of the agents of these servers, by the folder their environment names."""
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            folder = process.environ().get("CLAUDE_CONFIG_DIR", "")
-        except psutil.Error:
-            continue
-        if any(folder.startswith(f"{server.data_dir}/") for server in servers):
-            found.append(process)
-    return found
-
-
 async def test_a_busy_session_is_read_and_not_changed_through_another_server(first: Server, second: Server) -> None:
     async with first.client() as here, second.client() as there:
         session_id = await new_session(here)
@@ -146,7 +134,7 @@ async def test_a_killed_servers_session_is_taken_over_its_turn_closed_and_its_pa
             await ask(chat, "remember that the word is heron", "1")
             turn_id = await begin_endless_turn(chat)
             shown = [frame["seq"] for frame in chat.frames if "seq" in frame]
-            left = agents(first)
+            left = agent_processes(first.data_dir)
             assert left
             await first.kill()
         async with second.chat(there, f"?session_id={session_id}") as chat:
@@ -188,7 +176,7 @@ async def test_a_server_that_was_asleep_writes_nothing_more_and_ends_its_agent(f
             first.send_signal(signal.SIGSTOP)
             async with second.chat(there, f"?session_id={session_id}") as other:
                 assert "heron" in await ask(other, "what did I tell you earlier?", "3")
-                before = agents(first)
+                before = agent_processes(first.data_dir)
                 first.send_signal(signal.SIGCONT)
                 # Whoever watched at the first is sent away, to come back for what the second wrote.
                 await asyncio.wait_for(chat.socket.wait_closed(), 30)
@@ -272,10 +260,10 @@ async def test_a_server_killed_again_and_again_in_a_tool_leaves_nothing(
                     await chat.send(type="permission_response", request_id=request["request_id"], decision="allow")
 
                     async def running() -> bool:
-                        return any("tail" in process.name() for process in agents(server))
+                        return runs("tail", server.data_dir)
 
                     await eventually(running)
-                    left = agents(server)
+                    left = agent_processes(server.data_dir)
                     await server.kill()
             # Without a namespace the shells live on until the next server finds them.
             await server.start()
@@ -287,7 +275,7 @@ async def test_a_server_killed_again_and_again_in_a_tool_leaves_nothing(
             results = [(frame["turn_id"], frame["subtype"]) for frame in frames if frame["type"] == "result"]
             assert results == [(turn_id, "interrupted") for turn_id in turns]
         await server.stop()
-        assert agents(server) == []
+        assert agent_processes(server.data_dir) == []
         for kept in ("agents", "tmp"):
             assert list((server.data_dir / "run" / kept).iterdir()) == []
         assert not (server.data_dir / "agents").exists() or list((server.data_dir / "agents").iterdir()) == []

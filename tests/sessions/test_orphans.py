@@ -1,7 +1,6 @@
 """What an agent leaves behind, found by its records. Real: processes, /proc, the CLI in both isolations."""
 
 import asyncio
-import os
 import signal
 import subprocess
 from collections.abc import AsyncGenerator, Generator
@@ -11,6 +10,7 @@ import orjson
 import psutil
 import pytest
 from tests.support.platform import Chat, Platform, eventually, running_platform
+from tests.support.processes import agent_processes, runs
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.isolation.launcher import TOKEN_VARIABLE
@@ -146,18 +146,6 @@ async def platform(
         yield running
 
 
-def carriers(data_dir: Path) -> list[psutil.Process]:
-    """Return the processes whose environment names a folder of this data folder: everything an agent of it starts."""
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            if process.pid != os.getpid() and str(data_dir) in process.environ().get("CLAUDE_CONFIG_DIR", ""):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
 async def tool_running(chat: Chat) -> list[psutil.Process]:
     """Have the agent run a command that never ends, and return all its processes."""
     await chat.say("run bash: tail -f /dev/null")
@@ -165,10 +153,10 @@ async def tool_running(chat: Chat) -> list[psutil.Process]:
     chat.conversation.answer_permission(request.request_id, Answer(decision="allow", by="someone"))
 
     async def running() -> bool:
-        return any("tail" in process.name() for process in carriers(chat.platform.data_dir))
+        return runs("tail", chat.platform.data_dir)
 
     await eventually(running)
-    return carriers(chat.platform.data_dir)
+    return agent_processes(chat.platform.data_dir)
 
 
 @pytest.mark.cli

@@ -42,6 +42,10 @@ class Server:
     data_dir: Path
     port: int
     settings: dict[str, str] = field(default_factory=dict[str, str])
+    command: tuple[str, ...] = (sys.executable,)
+    """What runs the program: Python, or something that does."""
+    log_file: Path | None = None
+    """Where the server's log goes instead of to the test's."""
     process: Process | None = None
 
     @property
@@ -60,7 +64,7 @@ class Server:
                 await asyncio.sleep(0.05)  # the port is opened last, and nothing announces it
         raise AssertionError(f"the server ended with {process.returncode}")
 
-    async def spawn(self, **options: Any) -> Process:
+    async def spawn(self, *, stderr: int | None = None) -> Process:
         """Start its process, in a group of its own as a shell would, and wait for nothing."""
         environment = {
             **os.environ,
@@ -74,15 +78,17 @@ class Server:
             "CLAUDE_SDK_PATTERN_SHUTDOWN_GRACE_SECONDS": "1",
             **{f"CLAUDE_SDK_PATTERN_{name.upper()}": value for name, value in self.settings.items()},
         }
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _PROGRAM, env=environment, start_new_session=True, **options
-        )
+        with contextlib.ExitStack() as stack:
+            log = None if self.log_file is None else stack.enter_context(self.log_file.open("ab"))
+            self.process = await asyncio.create_subprocess_exec(
+                *self.command, "-c", _PROGRAM, env=environment, start_new_session=True, stderr=stderr or log
+            )
         return self.process
 
     @contextlib.asynccontextmanager
     async def beside(self, data_dir: Path) -> AsyncGenerator["Server"]:
         """Run another server on the same database, with a data folder of its own."""
-        other = replace(self, data_dir=data_dir, port=_free_port(), process=None)
+        other = replace(self, data_dir=data_dir, port=free_port(), process=None)
         try:
             await other.start()
             yield other
@@ -157,12 +163,9 @@ class ChatSocket:
 @contextlib.asynccontextmanager
 async def running_server(model_url: str, database_url: str, data_dir: Path, **settings: str) -> AsyncGenerator[Server]:
     """Run a server with the users alice and bob (role user) and ada (admin)."""
-    async with Database(database_url) as database:
-        users = Accounts(database, secret_key=SECRET_KEY).users
-        for name, role in (("alice", Role.USER), ("bob", Role.USER), ("ada", Role.ADMIN)):
-            await users.add(name, PASSWORD, role)
+    await store_people(database_url)
     server = Server(
-        model_url=model_url, database_url=database_url, data_dir=data_dir, port=_free_port(), settings=settings
+        model_url=model_url, database_url=database_url, data_dir=data_dir, port=free_port(), settings=settings
     )
     try:
         await server.start()
@@ -171,7 +174,16 @@ async def running_server(model_url: str, database_url: str, data_dir: Path, **se
         await server.kill()
 
 
-def _free_port() -> int:
+async def store_people(database_url: str) -> None:
+    """Store the users of :func:`running_server`."""
+    async with Database(database_url) as database:
+        users = Accounts(database, secret_key=SECRET_KEY).users
+        for name, role in (("alice", Role.USER), ("bob", Role.USER), ("ada", Role.ADMIN)):
+            await users.add(name, PASSWORD, role)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -31,6 +31,19 @@ test("no text of the locale file is left over", () => {
   expect(unused).toEqual([]);
 });
 
+test("every failure and notice of the protocol has words here", () => {
+  const protocol = readFileSync(path.resolve(import.meta.dirname, "../../../docs/protocol.md"), "utf8");
+  const codesOf = (where: string) =>
+    Array.from(protocol.matchAll(new RegExp(`^\\| \`(\\w+)\` \\| ${where}\\b`, "gm")), ([, code]) => code);
+  const keys = keysOf(en);
+  // It says in how many minutes, which only the server's own words tell.
+  const untold = codesOf("notice").filter((code) => code !== "session_duration_warning");
+  expect(codesOf("tape").filter((code) => !keys.includes(`error.${code}`))).toEqual([]);
+  expect(untold.filter((code) => !keys.includes(`notice.${code}`))).toEqual([]);
+  expect(codesOf("tape")).toContain("subprocess_crash");
+  expect(untold).toContain("memory_restart");
+});
+
 test("no sentence is empty or has space around it", () => {
   const texts = keysOf(en).map((key) =>
     key.split(".").reduce<unknown>((node, part) => (node as never)[part], en),

@@ -59,6 +59,12 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
     sessions.SessionNotFoundError: _NO_SUCH_SESSION,
     sessions.MessageTooLongError: ProblemKind(status=422, code="message_too_long", title="Message too long"),
     sessions.EmptyMessageError: ProblemKind(status=422, code="message_empty", title="Empty message"),
+    sessions.TooManyAttachmentsError: ProblemKind(
+        status=422, code="too_many_attachments", title="Too many attachments"
+    ),
+    sessions.AttachmentNotFoundError: ProblemKind(status=404, code="attachment_not_found", title="No such attachment"),
+    sessions.AttachmentTooLargeError: ProblemKind(status=413, code="body_too_large", title="File too large"),
+    sessions.StorageFullError: ProblemKind(status=507, code="storage_full", title="Storage full"),
     sessions.QueueFullError: ProblemKind(status=409, code="session_busy", title="Too many messages wait"),
     sessions.TooManyWaitingError: ProblemKind(
         status=503, code="server_busy", title="All agents are at work", retry_after_seconds=10

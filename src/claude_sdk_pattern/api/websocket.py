@@ -48,12 +48,15 @@ from claude_sdk_pattern.events.recorded import user_actor
 from claude_sdk_pattern.events.resume import resume_point
 from claude_sdk_pattern.sessions.approvals import Answer
 from claude_sdk_pattern.sessions.errors import (
+    AttachmentNotFoundError,
     MessageTooLongError,
     QueueFullError,
     SessionElsewhereError,
     SessionError,
     SessionNotFoundError,
     ShuttingDownError,
+    StorageFullError,
+    TooManyAttachmentsError,
     TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.repository import Session
@@ -338,7 +341,9 @@ class _Chat:
         conversation = await self._services.manager.open(self._session.id)
         match frame:
             case UserMessageFrame():
-                await conversation.submit(frame.text, client_id=frame.client_id, actor=self._actor)
+                await conversation.submit(
+                    frame.text, client_id=frame.client_id, actor=self._actor, attachments=frame.attachments
+                )
             case InterruptFrame():
                 conversation.interrupt()
             case PermissionResponseFrame():
@@ -412,6 +417,12 @@ def _error_code(error: Exception) -> tuple[str, bool]:
             return "session_busy", True
         case SessionElsewhereError() | TapeTakenOver():
             return "session_elsewhere", True
+        case AttachmentNotFoundError():
+            return "attachment_not_found", True
+        case TooManyAttachmentsError():
+            return "too_many_attachments", True
+        case StorageFullError():
+            return "storage_full", True
         case TooManyWaitingError():
             return "server_busy", True
         case ShuttingDownError():

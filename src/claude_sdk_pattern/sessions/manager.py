@@ -18,8 +18,10 @@ from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
+from claude_sdk_pattern.sessions.attachments import AttachmentStore
 from claude_sdk_pattern.sessions.checkpoints import Checkpoints
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
+from claude_sdk_pattern.sessions.disk import DiskWatermark
 from claude_sdk_pattern.sessions.drain import Drain
 from claude_sdk_pattern.sessions.errors import SessionElsewhereError, SessionNotFoundError, ShuttingDownError
 from claude_sdk_pattern.sessions.history import History
@@ -87,6 +89,10 @@ class SessionManager:
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
         self._history = History(log, self._transcripts)
         self._checkpoints = Checkpoints(settings.data_dir)
+        disk = DiskWatermark(settings.data_dir, min_free_bytes=settings.min_free_disk_mb * 1024 * 1024)
+        self.attachments = AttachmentStore(
+            database, settings.data_dir, disk=disk, max_bytes=settings.max_attachment_bytes
+        )
         self._slots = ProcessSlots(settings.max_sessions, max_waiting=settings.max_waiting_sessions)
         self._services = ConversationServices(
             settings=settings,
@@ -98,6 +104,8 @@ class SessionManager:
             checkpoints=self._checkpoints,
             workspaces=workspaces,
             leases=leases,
+            attachments=self.attachments,
+            disk=disk,
             is_watched=lambda session_id: hub.subscriber_count(session_id) > 0,
             metrics=metrics,
         )
@@ -117,6 +125,7 @@ class SessionManager:
 
     async def __aenter__(self) -> Self:
         await self.workspaces.sweep_private()
+        await self.attachments.sweep()
         await self._close_broken_turns({session_id for session_id, _ in await self._log.open_turns()})
         await self._leases.forget_earlier_runs()
         await self.pool.__aenter__()
@@ -257,6 +266,7 @@ class SessionManager:
         )
         async with self._held(target.id):
             await self._log.copy(source.id, target.id, until=place.seq)
+        await self.attachments.copy(source.id, target.id)
         return await self.repository.get(target.id)
 
     async def _copy_files(self, source: Session, checkpoint: str | None) -> str | None:
@@ -295,6 +305,7 @@ class SessionManager:
         if session.workspace_id is not None:
             await self.workspaces.remove(session.workspace_id)
             await self._checkpoints.remove(self.workspaces.path(session.workspace_id))
+        await self.attachments.remove(session_id)
 
     # --- conversations ------------------------------------------------------------------------------------------
 
@@ -319,10 +330,12 @@ class SessionManager:
             opening.add_done_callback(lambda _: self._opening.pop(session_id, None))
         return await asyncio.shield(opening)
 
-    async def submit(self, session_id: str, text: str, *, client_id: str, actor: str) -> Accepted:
+    async def submit(
+        self, session_id: str, text: str, *, client_id: str, actor: str, attachments: Sequence[str] = ()
+    ) -> Accepted:
         """Put a message into a session; see :meth:`Conversation.submit`."""
         conversation = await self.open(session_id)
-        return await conversation.submit(text, client_id=client_id, actor=actor)
+        return await conversation.submit(text, client_id=client_id, actor=actor, attachments=attachments)
 
     async def _open(self, session_id: str) -> Conversation:
         async with self._handover(session_id):

@@ -167,6 +167,22 @@ class EventRow(Base):
     payload: Mapped[str] = mapped_column(Text)
 
 
+class AttachmentRow(Base):
+    """A file that was uploaded to a session. Its bytes are on disk; a fork has a row and bytes of its own."""
+
+    __tablename__ = "attachments"
+
+    session_id: Mapped[str] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
+    # A fork's tape names the ids of its source, hence the session in the key.
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    media_type: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    # When a message first carried it; what never is sent is not kept for long.
+    sent_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
 class TranscriptEntryRow(Base):
     """One line of an agent process's own transcript, mirrored so that any machine can resume it."""
 

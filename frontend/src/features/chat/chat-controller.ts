@@ -1,10 +1,14 @@
+import { CommandError, PendingCommands } from "@/features/chat/pending-commands";
 import { freshToken, refreshToken } from "@/shared/api/access-token";
-import { createSession, type SessionSummary } from "@/shared/api/rest";
+import type { SessionSummary } from "@/shared/api/rest";
 import { ChatConnection, type PermissionAnswer } from "@/shared/connection/chat-connection";
-import { Outbox } from "@/shared/connection/outbox";
+import type { ConnectionState } from "@/shared/connection/connection-state";
+import { Outbox, type MessageContent, type OutgoingMessage } from "@/shared/connection/outbox";
 import { useAppStore } from "@/shared/store/app-store";
+import { loadDraft, toUpload } from "@/shared/store/composer-draft";
+import { draftKey } from "@/shared/store/drafts-slice";
 import { EventQueue } from "@/shared/store/event-queue";
-import type { FrameError, HelloFrame, TapeEvent, UnknownEvent } from "@/shared/tape/frame";
+import type { FrameError, HelloFrame, SessionCommand, TapeEvent, UnknownEvent } from "@/shared/tape/frame";
 import { isRunning, type Transcript } from "@/shared/tape/transcript";
 
 type OpenChat = {
@@ -12,6 +16,7 @@ type OpenChat = {
   readonly connection: ChatConnection;
   readonly outbox: Outbox;
   readonly queue: EventQueue;
+  readonly commands: PendingCommands;
 };
 
 const store = useAppStore;
@@ -24,35 +29,50 @@ const noticedMs = 800;
 export function openChat(sessionId: string): void {
   if (chat?.sessionId === sessionId) return;
   closeChat();
-  const { showSession, setOutbox, setConnection } = store.getState();
+  const { showSession, setOutbox } = store.getState();
   showSession(sessionId);
   const outbox = new Outbox(sessionId, setOutbox);
   const queue = new EventQueue((events) => apply(sessionId, events));
+  const commands = new PendingCommands();
   const connection = new ChatConnection({
     sessionId,
     outbox,
     after: store.getState().transcripts[sessionId]?.lastSeq ?? 0,
     getToken: (isRefused) => (isRefused ? refreshToken() : freshToken()),
-    onState: setConnection,
-    onEvents: (events) => queue.push(events),
+    onState: (state) => follow(commands, state),
+    onEvents: (events) => {
+      if (events.some(isAwaitedRewind)) commands.finish(rewindDone(sessionId));
+      queue.push(events);
+    },
     onHello: (hello) => greet(sessionId, hello),
     onGap: () => {
       queue.clear();
       store.getState().resetTranscript(sessionId);
     },
     onCaughtUp: (count, awayMs) => {
+      // Had it been carried out, the tape would have said so by now.
+      commands.lose("rewind");
       // Nobody saw a blink in which nothing happened.
       if (count > 0 || awayMs > noticedMs) store.getState().setCaughtUp({ count, at: Date.now() });
     },
-    onError: (error) => refuse(outbox, error),
+    onError: (error) => {
+      if (!commands.refuse(error)) refuse(outbox, error);
+    },
+    onCommandResult: (result) => commands.finish(result),
+    onStatus: (status) => {
+      queue.flush();
+      store.getState().setStatus(sessionId, status);
+    },
   });
-  chat = { sessionId, connection, outbox, queue };
+  chat = { sessionId, connection, outbox, queue, commands };
   connection.start();
 }
 
 export function closeChat(): void {
   if (!chat) return;
   chat.queue.flush();
+  chat.commands.forget("fork");
+  chat.commands.lose("rewind");
   chat.connection.stop();
   chat = null;
   const { showSession, setOutbox, setCaughtUp } = store.getState();
@@ -61,11 +81,32 @@ export function closeChat(): void {
   showSession(null);
 }
 
+const rewindDone = (session_id: string) =>
+  ({ type: "session_command_result", command: "rewind", session_id }) as const;
+
+/** The rewind that was asked for last: the tape tells of it, should the answer be lost with the connection. */
+let awaitedRewind = { beforeSeq: 0, after: 0 };
+
+function isAwaitedRewind(event: TapeEvent | UnknownEvent): boolean {
+  const { beforeSeq, after } = awaitedRewind;
+  return event.type === "rewound" && event.before_seq === beforeSeq && event.seq > after;
+}
+
+function follow(commands: PendingCommands, state: ConnectionState): void {
+  store.getState().setConnection(state);
+  // Whether a rewind was carried out is on the tape, whenever we come back; of a fork nothing would tell us.
+  if (state.phase !== "open") commands.lose("fork");
+  if (state.phase === "closed") commands.lose("rewind");
+}
+
 function greet(sessionId: string, hello: HelloFrame): void {
   targetSeq = hello.last_seq;
   store.getState().setFacts(sessionId, {
     title: hello.title ?? null,
     model: hello.model ?? null,
+    permissionMode: hello.permission_mode ?? null,
+    status: hello.status ?? "idle",
+    lastSeq: hello.last_seq,
     costUsd: hello.cost_usd ?? 0,
     contextPercent: hello.context_percent ?? null,
   });
@@ -78,11 +119,13 @@ let targetSeq = 0;
 
 function apply(sessionId: string, events: readonly (TapeEvent | UnknownEvent)[]): void {
   const { applyEvents, addClockSample, setLoaded } = store.getState();
-  for (const event of events.slice(-1)) {
-    if (event.type !== "unknown") addClockSample(Date.now() - Date.parse(event.ts));
+  const latest = events.at(-1);
+  // The age of an event that was replayed says nothing about the server's clock.
+  if (latest && latest.type !== "unknown" && latest.seq > targetSeq) {
+    addClockSample(Date.now() - Date.parse(latest.ts));
   }
   applyEvents(sessionId, events);
-  if ((events.at(-1)?.seq ?? 0) >= targetSeq) setLoaded(sessionId);
+  if ((latest?.seq ?? 0) >= targetSeq) setLoaded(sessionId);
   const transcript = store.getState().transcripts[sessionId];
   if (transcript) updateRow(sessionId, transcript);
 }
@@ -91,8 +134,9 @@ function apply(sessionId: string, events: readonly (TapeEvent | UnknownEvent)[])
 export function toRow(transcript: Transcript): Partial<SessionSummary> {
   const { waitingKeys, status, settings } = transcript;
   const running = status.name === "idle" ? "thinking" : status.name;
+  const quiet = status.name === "hibernated" ? "hibernated" : "idle";
   return {
-    status: waitingKeys.length > 0 ? "awaiting_permission" : isRunning(transcript) ? running : "idle",
+    status: waitingKeys.length > 0 ? "awaiting_permission" : isRunning(transcript) ? running : quiet,
     ...(settings.title !== null && { title: settings.title }),
     ...(settings.model !== null && { model: settings.model }),
   };
@@ -113,22 +157,40 @@ function refuse(outbox: Outbox, error: FrameError): void {
   else store.getState().notify(error.message);
 }
 
-export function sendMessage(text: string): void {
-  chat?.connection.sendMessage(text);
+export function sendMessage(content: MessageContent): void {
+  chat?.connection.sendMessage(content);
 }
 
-/** Makes a session, opens it and sends its first message. @throws {ApiError} the session could not be made. */
-export async function startChat(text: string): Promise<string> {
-  const session = await createSession();
-  store.getState().putSession(session);
-  openChat(session.id);
-  sendMessage(text);
-  return session.id;
-}
-
-export function resendMessage(clientId: string, text: string): void {
+export function resendMessage(clientId: string, content: MessageContent): void {
   chat?.outbox.remove(clientId);
-  sendMessage(text);
+  sendMessage(content);
+}
+
+/** Gives a command that is not answered; false when there is no connection. */
+export function giveCommand(command: SessionCommand): boolean {
+  return chat?.connection.command(command) ?? false;
+}
+
+/** Gives a command and waits for its answer: the session it names. @throws {CommandError} it was not carried out. */
+export function runCommand(
+  command: Extract<SessionCommand, { command: "fork" | "rewind" }>,
+): Promise<string> {
+  if (!chat?.connection.command(command)) return Promise.reject(new CommandError(null));
+  if (command.command === "rewind") {
+    const after = store.getState().transcripts[chat.sessionId]?.lastSeq ?? 0;
+    awaitedRewind = { beforeSeq: command.before_seq, after };
+  }
+  return chat.commands.wait(command.command);
+}
+
+/** Puts a message that was not sent back into the composer, behind what stands there. */
+export function reviseMessage({ clientId, text, attachments }: OutgoingMessage): void {
+  if (!chat) return;
+  const { drafts, setDraftText, changeUploads } = store.getState();
+  const key = draftKey(chat.sessionId);
+  setDraftText(key, [(drafts[key] ?? loadDraft(key)).text, text].filter(Boolean).join("\n"));
+  changeUploads(key, (uploads) => [...uploads, ...attachments.map(toUpload)]);
+  chat.outbox.remove(clientId);
 }
 
 export function discardMessage(clientId: string): void {

@@ -1,11 +1,14 @@
+import { GitFork } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ContextMeter } from "@/features/chat/context-meter";
+import { forkSession } from "@/features/chat/session-commands";
 import { cn } from "@/shared/lib/class-names";
 import { formatCost } from "@/shared/lib/format";
 import { useAppStore } from "@/shared/store/app-store";
 import { useTranscript } from "@/shared/store/use-transcript";
+import { IconButton } from "@/shared/ui/icon-button";
 
 type ChatHeaderProps = {
   readonly sessionId: string | null;
@@ -21,7 +24,6 @@ export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
   const tapeCost = useTranscript((transcript) => transcript.costUsd);
   const context = useTranscript((transcript) => transcript.context);
   const title = settings.title ?? facts?.title ?? row?.title ?? "";
-  const model = settings.model ?? facts?.model ?? row?.model;
   const cost = Math.max(tapeCost, facts?.costUsd ?? 0, row?.cost_usd ?? 0);
   const percent = context?.percent ?? facts?.contextPercent ?? row?.context_percent ?? null;
   return (
@@ -38,11 +40,6 @@ export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
             {title === "" ? t("sessions.untitled") : title}
           </h1>
           <div className="flex shrink-0 items-center gap-3 text-xs text-ink-faint tabular-nums">
-            {model && (
-              <span title={t("header.model")} className="max-w-40 truncate max-sm:hidden">
-                {model}
-              </span>
-            )}
             {cost > 0 && (
               <span title={t("header.cost")} data-testid="session-cost">
                 {formatCost(cost)}
@@ -50,6 +47,9 @@ export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
             )}
             {percent !== null && <ContextMeter percent={percent} context={context} />}
           </div>
+          <IconButton label={t("fork.whole")} onClick={() => void forkSession()}>
+            <GitFork size={16} aria-hidden />
+          </IconButton>
         </>
       )}
     </header>

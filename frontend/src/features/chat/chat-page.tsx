@@ -1,9 +1,11 @@
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 
+import { DropZone } from "@/features/chat/attachments/drop-zone";
 import { closeChat, openChat, sendMessage, stopTurn } from "@/features/chat/chat-controller";
 import { Composer } from "@/features/chat/composer/composer";
 import { ConnectionBanner } from "@/features/chat/connection-banner";
+import { SessionControls } from "@/features/chat/settings/session-controls";
 import { MessageList } from "@/features/chat/transcript/message-list";
 import { useEscapeToStop } from "@/features/chat/use-escape-to-stop";
 import { useAppStore } from "@/shared/store/app-store";
@@ -31,17 +33,18 @@ export function ChatPage({ sessionId }: { readonly sessionId: string }) {
 
   if (reason === "not_found" || reason === "forbidden") return <NoSession reason={reason} />;
   return (
-    <>
+    <DropZone sessionId={sessionId}>
       <ConnectionBanner />
       {hasContent || hasOutgoing ? <MessageList /> : <LoadingList />}
       <Composer
         sessionId={sessionId}
         isRunning={running}
         canStop={isConnected}
+        controls={<SessionControls sessionId={sessionId} />}
         onSend={sendMessage}
         onStop={stopTurn}
       />
-    </>
+    </DropZone>
   );
 }
 

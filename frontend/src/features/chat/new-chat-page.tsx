@@ -1,26 +1,33 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { startChat } from "@/features/chat/chat-controller";
+import { DropZone } from "@/features/chat/attachments/drop-zone";
 import { Composer } from "@/features/chat/composer/composer";
-import { saveDraft } from "@/features/chat/composer/draft";
+import type { PermissionMode } from "@/features/chat/session-commands";
+import { ModePicker } from "@/features/chat/settings/mode-picker";
+import { ModelPicker } from "@/features/chat/settings/model-picker";
+import { startChat } from "@/features/chat/start-chat";
 import { navigate, sessionPath } from "@/shared/lib/router";
 import { useAppStore } from "@/shared/store/app-store";
 
+// What the server gives a session that asks for nothing else.
+const usualMode = "acceptEdits";
 const suggestions = ["tour", "files", "explain"] as const;
 
 /** The empty conversation: it becomes a session with its first message. */
 export function NewChatPage() {
   const { t } = useTranslation();
   const [isStarting, setIsStarting] = useState(false);
+  const [model, setModel] = useState<string | null>(null);
+  const [mode, setMode] = useState<PermissionMode>(usualMode);
 
   const start = async (text: string) => {
     setIsStarting(true);
     try {
-      const id = await startChat(text);
-      navigate(sessionPath(id));
+      const id = await startChat(text, { permission_mode: mode, ...(model !== null && { model }) });
+      if (id !== null) navigate(sessionPath(id));
+      setIsStarting(false);
     } catch (error) {
-      saveDraft(null, text);
       setIsStarting(false);
       useAppStore
         .getState()
@@ -29,7 +36,7 @@ export function NewChatPage() {
   };
 
   return (
-    <>
+    <DropZone sessionId={null}>
       <div className="flex min-h-0 flex-1 flex-col justify-end overflow-y-auto sm:justify-center">
         <div className="mx-auto w-full max-w-[46rem] px-5 py-8 sm:px-8">
           <h1 className="text-[1.75rem] leading-tight font-semibold tracking-[-0.022em] sm:text-[2.125rem]">
@@ -57,13 +64,18 @@ export function NewChatPage() {
         </div>
       </div>
       <Composer
-        key={String(isStarting)}
         sessionId={null}
         isRunning={false}
         isDisabled={isStarting}
-        onSend={(text) => void start(text)}
+        controls={
+          <>
+            <ModePicker mode={mode} onChange={setMode} />
+            <ModelPicker model={model} onChange={setModel} />
+          </>
+        }
+        onSend={({ text }) => void start(text)}
         onStop={() => undefined}
       />
-    </>
+    </DropZone>
   );
 }

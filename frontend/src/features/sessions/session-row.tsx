@@ -1,4 +1,4 @@
-import { Pencil, Trash2 } from "lucide-react";
+import { GitFork, Pencil, Trash2 } from "lucide-react";
 import { memo, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
@@ -49,6 +49,16 @@ function TitleField({ title, onDone }: TitleFieldProps) {
   );
 }
 
+function ForkMark() {
+  const { t } = useTranslation();
+  return (
+    <span title={t("sessions.fork")} className="-mr-0.5 shrink-0 text-ink-faint">
+      <GitFork size={13} aria-hidden />
+      <span className="sr-only">{t("sessions.fork")}</span>
+    </span>
+  );
+}
+
 function SessionRowView({ session, isCurrent, now, onRename, onDelete, onOpen }: SessionRowProps) {
   const { t } = useTranslation();
   const [isRenaming, setIsRenaming] = useState(false);
@@ -77,6 +87,7 @@ function SessionRowView({ session, isCurrent, now, onRename, onDelete, onOpen }:
         onClick={onOpen}
         className="flex min-w-0 flex-1 items-center gap-2 rounded-lg px-2.5 py-1.5 text-sm"
       >
+        {session.forked_from !== null && <ForkMark />}
         <span className={cn("min-w-0 flex-1 truncate", isCurrent && "font-medium")}>{title}</span>
         <SessionStatus status={session.status} />
         <time

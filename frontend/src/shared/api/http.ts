@@ -31,23 +31,41 @@ async function send(method: string, path: string, options: RequestOptions, token
 }
 
 /**
- * One call of the REST interface as the person who is signed in. An access token that has just run out is
- * renewed and the call repeated, once.
+ * Makes a call as the person who is signed in. An access token that has just run out is renewed and the call
+ * repeated, once.
+ *
+ * @throws {ApiError} `signed_out` when nobody is signed in.
+ */
+export async function withToken(call: (token: string) => Promise<Response>): Promise<Response> {
+  const signedOut = () => new ApiError({ status: 401, code: "signed_out", message: "Nobody is signed in." });
+  const token = await freshToken();
+  if (token === null) throw signedOut();
+  const response = await call(token);
+  if (response.status !== 401) return response;
+  const renewed = await refreshToken();
+  if (renewed === null) throw signedOut();
+  return call(renewed);
+}
+
+async function requestResponse(method: string, path: string, options: RequestOptions): Promise<Response> {
+  const response = await withToken((token) => send(method, path, options, token));
+  if (!response.ok) throw await toApiError(response);
+  return response;
+}
+
+/** A file. @throws {ApiError} as `request` does. */
+export async function requestBlob(path: string): Promise<Blob> {
+  return (await requestResponse("GET", path, {})).blob();
+}
+
+/**
+ * One call of the REST interface.
  *
  * @throws {ApiError} any answer but 2xx, with the server's stable code; `unreachable` when there was no answer,
  *   `signed_out` when nobody is signed in.
  */
 export async function request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-  const signedOut = () => new ApiError({ status: 401, code: "signed_out", message: "Nobody is signed in." });
-  const token = await freshToken();
-  if (token === null) throw signedOut();
-  let response = await send(method, path, options, token);
-  if (response.status === 401) {
-    const renewed = await refreshToken();
-    if (renewed === null) throw signedOut();
-    response = await send(method, path, options, renewed);
-  }
-  if (!response.ok) throw await toApiError(response);
+  const response = await requestResponse(method, path, options);
   const text = await response.text();
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }

@@ -1,4 +1,5 @@
-import { request } from "@/shared/api/http";
+import type { AnyEvent } from "@/shared/api/frames.gen";
+import { request, requestBlob } from "@/shared/api/http";
 import type { components } from "@/shared/api/rest.gen";
 
 type Schemas = components["schemas"];
@@ -6,6 +7,8 @@ type Schemas = components["schemas"];
 export type SessionSummary = Readonly<Schemas["SessionView"]>;
 export type SessionPage = Readonly<Schemas["SessionPage"]>;
 export type Me = Readonly<Schemas["Me"]>;
+
+export type SessionSettings = Partial<Readonly<Pick<Schemas["CreateSession"], "model" | "permission_mode">>>;
 
 const sessionPath = (id: string) => `/sessions/${encodeURIComponent(id)}`;
 
@@ -23,8 +26,12 @@ export function fetchSessions(query: {
   return request("GET", "/sessions", { query: { q, cursor, limit: "50" }, ...(signal && { signal }) });
 }
 
-export function createSession(): Promise<SessionSummary> {
-  return request("POST", "/sessions", { body: {} });
+export function createSession(settings: SessionSettings = {}): Promise<SessionSummary> {
+  return request("POST", "/sessions", { body: settings });
+}
+
+export function fetchSession(id: string): Promise<SessionSummary> {
+  return request("GET", sessionPath(id));
 }
 
 export function renameSession(id: string, title: string): Promise<SessionSummary> {
@@ -33,4 +40,15 @@ export function renameSession(id: string, title: string): Promise<SessionSummary
 
 export function deleteSession(id: string): Promise<void> {
   return request("DELETE", sessionPath(id));
+}
+
+/** One event as it is on the tape, not shortened. */
+export function fetchEvent(sessionId: string, seq: number): Promise<AnyEvent> {
+  return request("GET", `${sessionPath(sessionId)}/messages/${seq}`);
+}
+
+export const attachmentsPath = (sessionId: string) => `${sessionPath(sessionId)}/attachments`;
+
+export function fetchAttachment(sessionId: string, attachmentId: string): Promise<Blob> {
+  return requestBlob(`${attachmentsPath(sessionId)}/${encodeURIComponent(attachmentId)}`);
 }

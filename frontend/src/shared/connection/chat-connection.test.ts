@@ -9,51 +9,13 @@ import {
   type ConnectionState,
 } from "@/shared/connection/connection-state";
 import { Outbox } from "@/shared/connection/outbox";
-
-/** The browser's end of a WebSocket, with the server's end in the hands of the test. */
-class TestSocket {
-  static readonly all: TestSocket[] = [];
-  readyState: number = WebSocket.CONNECTING;
-  onmessage: ((event: { data: string }) => void) | null = null;
-  onclose: ((event: { code: number }) => void) | null = null;
-  readonly sent: Record<string, unknown>[] = [];
-
-  constructor(
-    readonly url: string,
-    readonly protocols: string[],
-  ) {
-    TestSocket.all.push(this);
-  }
-  static get last(): TestSocket {
-    const socket = TestSocket.all.at(-1);
-    if (!socket) throw new Error("No socket was opened.");
-    return socket;
-  }
-  send(data: string): void {
-    this.sent.push(JSON.parse(data) as Record<string, unknown>);
-  }
-  close(): void {
-    this.readyState = WebSocket.CLOSED;
-  }
-  say(frame: unknown): void {
-    this.readyState = WebSocket.OPEN;
-    this.onmessage?.({ data: JSON.stringify(frame) });
-  }
-  hello(last_seq = 0, more: object = {}): void {
-    this.say({ type: "hello", session_id: "s1", last_seq, resume: "ok", ...more });
-  }
-  lose(code = 1006): void {
-    this.readyState = WebSocket.CLOSED;
-    this.onclose?.({ code });
-  }
-  get after(): string | null {
-    return new URL(this.url).searchParams.get("after");
-  }
-}
+import { TestSocket } from "@/shared/connection/test-socket";
 
 function event(seq: number, payload: object = { type: "status", status: "idle" }) {
   return { seq, session_id: "s1", turn_id: null, actor: "agent", ts: "2026-01-01T00:00:00Z", ...payload };
 }
+
+const just = (text: string) => ({ text, attachments: [] });
 
 function connect(overrides: Partial<ChatConnectionOptions> = {}) {
   const spies = {
@@ -63,6 +25,8 @@ function connect(overrides: Partial<ChatConnectionOptions> = {}) {
     onGap: vi.fn<ChatConnectionOptions["onGap"]>(),
     onCaughtUp: vi.fn<ChatConnectionOptions["onCaughtUp"]>(),
     onError: vi.fn<ChatConnectionOptions["onError"]>(),
+    onCommandResult: vi.fn<ChatConnectionOptions["onCommandResult"]>(),
+    onStatus: vi.fn<ChatConnectionOptions["onStatus"]>(),
     getToken: vi.fn<ChatConnectionOptions["getToken"]>().mockResolvedValue("token-1"),
   };
   const outbox = new Outbox("s1", () => undefined);
@@ -168,7 +132,7 @@ describe("a lost connection", () => {
 describe("messages", () => {
   test("sent without a connection go out after hello and again after each reconnect until they are echoed", async () => {
     const { connection, outbox } = connect();
-    const client_id = connection.sendMessage("hi");
+    const client_id = connection.sendMessage(just("hi"));
     await tick();
     TestSocket.last.hello();
     const frame = { type: "user_message", client_id, text: "hi" };
@@ -185,18 +149,65 @@ describe("messages", () => {
     expect(TestSocket.last.sent).toEqual([]);
   });
 
+  test("name the files they carry", async () => {
+    const { connection } = connect();
+    const file = { attachment_id: "a1", name: "plan.pdf", media_type: "application/pdf", size_bytes: 9 };
+    await tick();
+    TestSocket.last.hello();
+    connection.sendMessage({ text: "", attachments: [file] });
+    expect(TestSocket.last.sent).toMatchObject([{ type: "user_message", text: "", attachments: ["a1"] }]);
+  });
+
+  test("that an earlier version of the page left behind are sent without files", () => {
+    sessionStorage.setItem("csp.outbox.s1", JSON.stringify([{ clientId: "c", text: "hi", refusal: null }]));
+    expect(new Outbox("s1", () => undefined).waiting).toMatchObject([{ text: "hi", attachments: [] }]);
+  });
+
   test("that wait survive a reload of the page", () => {
     const { connection } = connect();
-    connection.sendMessage("do not lose me");
+    connection.sendMessage(just("do not lose me"));
     expect(new Outbox("s1", () => undefined).waiting).toMatchObject([{ text: "do not lose me" }]);
   });
 
   test("that were refused are not sent again", async () => {
     const { connection, outbox } = connect();
-    outbox.refuse("This message is too long.", connection.sendMessage("too long"));
+    outbox.refuse("This message is too long.", connection.sendMessage(just("too long")));
     await tick();
     TestSocket.last.hello();
     expect(TestSocket.last.sent).toEqual([]);
+  });
+});
+
+describe("commands", () => {
+  test("are not kept for later when there is no connection", async () => {
+    const { connection } = connect();
+    expect(connection.command({ command: "resume" })).toBe(false);
+    await tick();
+    TestSocket.last.hello();
+    expect(TestSocket.last.sent).toEqual([]);
+    expect(connection.command({ command: "rewind", before_seq: 4, files: true })).toBe(true);
+    expect(TestSocket.last.sent).toEqual([
+      { type: "session_command", command: "rewind", before_seq: 4, files: true },
+    ]);
+  });
+
+  test("are answered, and a refused one leaves the answers to permission requests alone", async () => {
+    const { connection, onCommandResult, onError } = connect();
+    await tick();
+    TestSocket.last.hello();
+    const done = { type: "session_command_result", command: "fork", session_id: "s2" };
+    TestSocket.last.say(done);
+    expect(onCommandResult).toHaveBeenCalledExactlyOnceWith(done);
+    connection.answer({ request_id: "r1", decision: "allow" });
+    const refusal = { type: "error", code: "refused", message: "No.", recoverable: false, command: "rewind" };
+    TestSocket.last.say(refusal);
+    expect(onError).toHaveBeenCalledExactlyOnceWith(refusal);
+    TestSocket.last.lose();
+    await vi.advanceTimersByTimeAsync(500);
+    TestSocket.last.hello();
+    expect(TestSocket.last.sent).toEqual([
+      { type: "permission_response", request_id: "r1", decision: "allow" },
+    ]);
   });
 });
 

@@ -1,13 +1,20 @@
-import type { PermissionResponseFrame } from "@/shared/api/frames.gen";
+import type { CommandResultFrame, PermissionResponseFrame, Status } from "@/shared/api/frames.gen";
 import {
   idleConnection,
   nextConnection,
   type ConnectionInput,
   type ConnectionState,
 } from "@/shared/connection/connection-state";
-import type { Outbox } from "@/shared/connection/outbox";
+import type { MessageContent, Outbox, OutgoingMessage } from "@/shared/connection/outbox";
 import { toFrames } from "@/shared/tape/convert";
-import type { ClientFrame, FrameError, HelloFrame, TapeEvent, UnknownEvent } from "@/shared/tape/frame";
+import type {
+  ClientFrame,
+  FrameError,
+  HelloFrame,
+  SessionCommand,
+  TapeEvent,
+  UnknownEvent,
+} from "@/shared/tape/frame";
 
 // Proxies close silent connections after 30-60 s; 20 s stays below all of them.
 const pingIntervalMs = 20_000;
@@ -34,6 +41,9 @@ export type ChatConnectionOptions = {
   /** A reconnected client has everything again; `count` events had been missed in the `awayMs` without connection. */
   readonly onCaughtUp: (count: number, awayMs: number) => void;
   readonly onError: (error: FrameError) => void;
+  readonly onCommandResult: (result: CommandResultFrame) => void;
+  /** What the server says of the session that is not on its tape. */
+  readonly onStatus: (status: Status["status"]) => void;
   /** For tests. */
   readonly openSocket?: (url: string, protocols: string[]) => WebSocket;
 };
@@ -94,10 +104,15 @@ export class ChatConnection {
   }
 
   /** Accepts a message for sending, now or when there is a connection. Returns its client id. */
-  sendMessage(text: string): string {
-    const message = this.#options.outbox.add(text);
-    this.#sendMessage(message.clientId, text);
+  sendMessage(content: MessageContent): string {
+    const message = this.#options.outbox.add(content);
+    this.#sendMessage(message);
     return message.clientId;
+  }
+
+  /** Asks for something that is not worth doing later; false when there is no connection to ask over. */
+  command(command: SessionCommand): boolean {
+    return this.#send({ type: "session_command", ...command });
   }
 
   interrupt(): void {
@@ -170,6 +185,8 @@ export class ChatConnection {
       events = [];
       if (frame.kind === "hello") this.#greet(frame.hello);
       else if (frame.kind === "error") this.#refuse(frame.error);
+      else if (frame.kind === "command_result") this.#options.onCommandResult(frame.result);
+      else if (frame.kind === "status") this.#options.onStatus(frame.status);
     }
     this.#deliver(events);
   }
@@ -188,13 +205,13 @@ export class ChatConnection {
       lostAt === null ? null : { target: hello.last_seq, count: 0, awayMs: Date.now() - lostAt };
     this.#finishCatchUp();
     this.#startPings();
-    for (const { clientId, text } of this.#options.outbox.waiting) this.#sendMessage(clientId, text);
+    for (const message of this.#options.outbox.waiting) this.#sendMessage(message);
     for (const answer of this.#answers.values()) this.#send({ type: "permission_response", ...answer });
   }
 
   #refuse(error: FrameError): void {
     // A refused answer must not be sent again after the next reconnect; which one it was is not always said.
-    if (!error.client_id) this.#answers.clear();
+    if (!error.client_id && !error.command) this.#answers.clear();
     this.#options.onError(error);
   }
 
@@ -251,12 +268,19 @@ export class ChatConnection {
     else this.#step({ type: "retry" });
   };
 
-  #sendMessage(clientId: string, text: string): void {
-    this.#send({ type: "user_message", client_id: clientId, text });
+  #sendMessage({ clientId, text, attachments }: OutgoingMessage): void {
+    const ids = attachments.map(({ attachment_id }) => attachment_id);
+    this.#send({
+      type: "user_message",
+      client_id: clientId,
+      text,
+      ...(ids.length > 0 && { attachments: ids }),
+    });
   }
 
-  #send(frame: ClientFrame): void {
-    if (this.#state.phase !== "open" || this.#socket?.readyState !== WebSocket.OPEN) return;
+  #send(frame: ClientFrame): boolean {
+    if (this.#state.phase !== "open" || this.#socket?.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(JSON.stringify(frame));
+    return true;
   }
 }

@@ -1,6 +1,13 @@
-export type OutgoingMessage = {
-  readonly clientId: string;
+import type { AttachmentRef } from "@/shared/api/frames.gen";
+
+/** What a person sends: text, uploaded files, or both. */
+export type MessageContent = {
   readonly text: string;
+  readonly attachments: readonly AttachmentRef[];
+};
+
+export type OutgoingMessage = MessageContent & {
+  readonly clientId: string;
   /** The server's words when it refused the message; null while it may still be accepted. */
   readonly refusal: string | null;
 };
@@ -31,8 +38,8 @@ export class Outbox {
     return this.#messages.filter((message) => message.refusal === null);
   }
 
-  add(text: string): OutgoingMessage {
-    const message = { clientId: newClientId(), text, refusal: null };
+  add({ text, attachments }: MessageContent): OutgoingMessage {
+    const message = { clientId: newClientId(), text, attachments, refusal: null };
     this.#set([...this.#messages, message]);
     return message;
   }
@@ -64,14 +71,20 @@ export class Outbox {
   #load(): readonly OutgoingMessage[] {
     try {
       const stored: unknown = JSON.parse(this.#storage.getItem(this.#storageKey) ?? "[]");
-      return Array.isArray(stored) ? stored.filter(isOutgoingMessage) : [];
+      if (!Array.isArray(stored)) return [];
+      // What an earlier version of this page stored knows no attachments.
+      return stored
+        .filter(isOutgoingMessage)
+        .map((message) => ({ ...message, attachments: message.attachments ?? [] }));
     } catch {
       return [];
     }
   }
 }
 
-function isOutgoingMessage(value: unknown): value is OutgoingMessage {
+type StoredMessage = Omit<OutgoingMessage, "attachments"> & Partial<Pick<OutgoingMessage, "attachments">>;
+
+function isOutgoingMessage(value: unknown): value is StoredMessage {
   if (typeof value !== "object" || value === null) return false;
   const { clientId, text } = value as Partial<OutgoingMessage>;
   return typeof clientId === "string" && typeof text === "string";

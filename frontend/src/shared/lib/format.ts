@@ -65,3 +65,16 @@ export function formatTime(iso: string): string {
 export function formatNumber(value: number): string {
   return new Intl.NumberFormat(language(), { notation: "compact", maximumFractionDigits: 1 }).format(value);
 }
+
+/** "640 bytes", "1.4 MB" in the reader's language. */
+export function formatBytes(bytes: number): string {
+  const names = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
+  const power = Math.min(names.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  const value = bytes / 1000 ** power;
+  return new Intl.NumberFormat(language(), {
+    style: "unit",
+    unit: names[power] ?? "byte",
+    unitDisplay: power === 0 ? "long" : "short",
+    maximumFractionDigits: value < 10 && power > 0 ? 1 : 0,
+  }).format(value);
+}

@@ -1,7 +1,7 @@
 import type { Slice } from "@/shared/store/slice";
 import type { TapeEvent, UnknownEvent } from "@/shared/tape/frame";
 import { reduce } from "@/shared/tape/reduce";
-import { emptyTranscript, type Transcript } from "@/shared/tape/transcript";
+import { emptyTranscript, type StatusInfo, type Transcript } from "@/shared/tape/transcript";
 
 // Going back to one of the last few conversations shows it at once; more of them would only hold memory.
 const keptTranscripts = 6;
@@ -10,6 +10,10 @@ const keptTranscripts = 6;
 export type SessionFacts = {
   readonly title: string | null;
   readonly model: string | null;
+  readonly permissionMode: string | null;
+  /** What the session did when its tape had `lastSeq`; it may have changed without a word on the tape. */
+  readonly status: StatusInfo["name"];
+  readonly lastSeq: number;
   readonly costUsd: number;
   readonly contextPercent: number | null;
 };
@@ -23,6 +27,8 @@ export type TranscriptSlice = {
   readonly facts: Readonly<Record<string, SessionFacts>>;
   showSession: (sessionId: string | null) => void;
   setFacts: (sessionId: string, facts: SessionFacts) => void;
+  /** What the session does from now on, although its tape does not say so. */
+  setStatus: (sessionId: string, status: StatusInfo["name"]) => void;
   applyEvents: (sessionId: string, events: readonly (TapeEvent | UnknownEvent)[]) => void;
   resetTranscript: (sessionId: string) => void;
   setLoaded: (sessionId: string) => void;
@@ -34,6 +40,13 @@ export const createTranscriptSlice: Slice<TranscriptSlice> = (set) => ({
   loaded: {},
   facts: {},
   setFacts: (sessionId, facts) => set((state) => ({ facts: { ...state.facts, [sessionId]: facts } })),
+  setStatus: (sessionId, status) =>
+    set(({ facts, transcripts }) => {
+      const known = facts[sessionId];
+      if (!known) return {};
+      const lastSeq = Math.max(known.lastSeq, transcripts[sessionId]?.lastSeq ?? 0);
+      return { facts: { ...facts, [sessionId]: { ...known, status, lastSeq } } };
+    }),
   showSession: (sessionId) =>
     set(({ transcripts }) => {
       if (sessionId === null) return { sessionId };

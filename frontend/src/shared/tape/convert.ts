@@ -1,4 +1,4 @@
-import type { AnyEvent } from "@/shared/api/frames.gen";
+import type { AnyEvent, CommandResultFrame, Status } from "@/shared/api/frames.gen";
 import type { Envelope, Frame, FrameError, HelloFrame, TapeEvent } from "@/shared/tape/frame";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -28,6 +28,8 @@ const requiredFields: Readonly<Record<AnyEvent["type"], Readonly<Record<string, 
   result: { subtype: text, is_error: flag },
   error: { code: text, message: text, recoverable: flag },
   session_updated: {},
+  notice: { code: text, message: text },
+  rewound: { before_seq: number },
   sdk_message: { kind: text },
 };
 
@@ -68,6 +70,12 @@ function toFrame(json: unknown): Frame {
     case "error":
       if (!text(json["code"]) || !text(json["message"])) break;
       return { kind: "error", error: json as FrameError };
+    case "session_command_result":
+      if (!text(json["command"]) || !text(json["session_id"])) break;
+      return { kind: "command_result", result: json as unknown as CommandResultFrame };
+    case "status":
+      if (!text(json["status"])) break;
+      return { kind: "status", status: json["status"] as Status["status"] };
     case "pong":
       return { kind: "pong" };
   }

@@ -38,6 +38,10 @@ export class Draft {
     return this.#next.items[key];
   }
 
+  turn(turnId: string): Turn | undefined {
+    return this.#next.turns[turnId];
+  }
+
   itemsOf(turnId: string): readonly Item[] {
     const keys = this.#next.turns[turnId]?.itemKeys ?? [];
     return keys.flatMap((key) => this.#next.items[key] ?? []);
@@ -55,12 +59,20 @@ export class Draft {
   putTurn(turnId: string, change: Partial<Turn>): void {
     const earlier = this.#next.turns[turnId];
     if (!earlier) this.#next.turnIds = append(this.#next.turnIds, turnId);
-    const turn = earlier ?? { id: turnId, message: null, itemKeys: [], result: null };
+    const turn = earlier ?? {
+      id: turnId,
+      message: null,
+      itemKeys: [],
+      takenBackKeys: [],
+      result: null,
+      rewind: null,
+    };
     this.#map("turns")[turnId] = { ...turn, ...change };
   }
 
   openTurn(turnId: string): void {
     if (this.isTurnOver(turnId) || this.#next.openTurnIds.includes(turnId)) return;
+    if (this.#next.turns[turnId]?.rewind) return;
     this.#next.openTurnIds = append(this.#next.openTurnIds, turnId);
   }
 
@@ -87,7 +99,10 @@ export class Draft {
     const { [key]: _, ...others } = this.#map("items");
     this.#next.items = others;
     const turn = this.#next.turns[item.turnId];
-    if (turn) this.putTurn(turn.id, { itemKeys: without(turn.itemKeys, key) });
+    if (turn) {
+      const [itemKeys, takenBackKeys] = [without(turn.itemKeys, key), without(turn.takenBackKeys, key)];
+      this.putTurn(turn.id, { itemKeys, takenBackKeys });
+    }
     if (item.parentId !== null) {
       this.#map("childKeys")[item.parentId] = without(this.#next.childKeys[item.parentId] ?? [], key);
     }

@@ -26,10 +26,18 @@ export type FrameError = Needing<Wire.ErrorFrame, "type" | "code" | "message">;
 
 /** What this client sends. */
 export type ClientFrame = Wire.Frames["client"];
+type CommandFrame = Extract<ClientFrame, { type: "session_command" }>;
+export type SessionCommand = CommandFrame extends infer Frame
+  ? Frame extends unknown
+    ? Omit<Frame, "type">
+    : never
+  : never;
 
 export type Frame =
   | { readonly kind: "event"; readonly event: TapeEvent | UnknownEvent }
   | { readonly kind: "hello"; readonly hello: HelloFrame }
   | { readonly kind: "error"; readonly error: FrameError }
+  | { readonly kind: "command_result"; readonly result: Wire.CommandResultFrame }
+  | { readonly kind: "status"; readonly status: Wire.Status["status"] }
   | { readonly kind: "pong" }
   | { readonly kind: "ignored"; readonly original: unknown };

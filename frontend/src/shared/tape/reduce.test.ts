@@ -5,7 +5,13 @@ import { describe, expect, test } from "vitest";
 import type { AnyEvent } from "@/shared/api/frames.gen";
 import { reduce } from "@/shared/tape/reduce";
 import { anyTape, tape } from "@/shared/tape/tape-fixtures";
-import { emptyTranscript, isQueued, isRunning, type ToolItem } from "@/shared/tape/transcript";
+import {
+  emptyTranscript,
+  isQueued,
+  isRunning,
+  lastStandingTurn,
+  type ToolItem,
+} from "@/shared/tape/transcript";
 
 const message = (text: string, client_id = "c1"): AnyEvent => ({ type: "user_message", text, client_id });
 const delta = (block_id: string, text: string): AnyEvent => ({
@@ -81,7 +87,7 @@ describe("any tape", () => {
     fc.assert(
       fc.property(anyTape, (events) => {
         const { turns, items } = reduce(emptyTranscript, events);
-        const listed = Object.values(turns).flatMap((turn) => turn.itemKeys);
+        const listed = Object.values(turns).flatMap((turn) => [...turn.itemKeys, ...turn.takenBackKeys]);
         expect(listed.toSorted()).toEqual(Object.keys(items).toSorted());
       }),
     );
@@ -221,6 +227,89 @@ describe("turns", () => {
     expect(isRunning(transcript)).toBe(false);
     expect(transcript.turns["turn-1"]?.itemKeys).toEqual(["seq:3", "seq:4"]);
   });
+});
+
+describe("a rewind", () => {
+  const rewound = (before_seq: number, files_restored = false): AnyEvent => ({
+    type: "rewound",
+    before_seq,
+    files_restored,
+  });
+  const turn = (id: string, firstSeq: number) =>
+    tape([message(`ask ${id}`, id), text(`block ${id}`, "Answer"), result()], id, firstSeq);
+  const back = (seq: number, before: number) => tape([rewound(before, true)], null, seq);
+  const taken = (transcript: ReturnType<typeof reduce>) =>
+    transcript.turnIds.filter((id) => transcript.turns[id]?.rewind !== null);
+
+  test("takes back the message it names and all that came after it", () => {
+    const transcript = reduce(emptyTranscript, [
+      ...turn("a", 1),
+      ...turn("b", 4),
+      ...turn("c", 7),
+      ...back(10, 4),
+      ...turn("d", 11),
+    ]);
+    expect(taken(transcript)).toEqual(["b", "c"]);
+    expect(transcript.turns["b"]?.rewind).toEqual({ seq: 10, hasRestoredFiles: true });
+    expect(lastStandingTurn(transcript)?.id).toBe("d");
+  });
+
+  test("may follow another, in front of it or around it", () => {
+    const once = reduce(emptyTranscript, [...turn("a", 1), ...turn("b", 4), ...back(7, 4), ...turn("c", 8)]);
+    expect(taken(reduce(once, [...back(11, 8), ...turn("d", 12)]))).toEqual(["b", "c"]);
+    expect(taken(reduce(once, back(11, 1)))).toEqual(["a", "b", "c"]);
+  });
+
+  test("ends a turn that was waiting, and no late event opens it again", () => {
+    const waiting = reduce(emptyTranscript, [...tape([message("hi")], "a", 1), ...back(2, 1)]);
+    expect(isRunning(waiting)).toBe(false);
+    expect(isRunning(reduce(waiting, tape([delta("x", "late")], "a", 3)))).toBe(false);
+  });
+
+  test("to a message that was sent during an answer takes back the rest of that answer", () => {
+    const events = [
+      ...tape([message("first"), text("one", "Before")], "a", 1),
+      ...tape([message("meanwhile", "c2")], "b", 3),
+      ...tape([delta("two", "Af"), text("two", "After"), result()], "a", 4),
+      ...tape([result("interrupted")], "b", 7),
+      ...back(8, 3),
+    ];
+    const live = reduce(emptyTranscript, events);
+    expect(live.turns["a"]).toMatchObject({
+      itemKeys: ["block:one"],
+      takenBackKeys: ["block:two"],
+      rewind: null,
+    });
+    expect(taken(live)).toEqual(["b"]);
+    const compacted = events.filter((event) => event.type !== "stream_event");
+    expect(reduce(emptyTranscript, compacted).turns).toEqual(live.turns);
+  });
+
+  test("withdraws questions that were open", () => {
+    const request: AnyEvent = {
+      type: "permission_request",
+      request_id: "r1",
+      tool: "Bash",
+      tool_use_id: "t1",
+      input: {},
+      expires_at: "2026-01-01T00:05:00Z",
+    };
+    expect(fold([message("hi"), toolUse("t1"), request, rewound(1)]).waitingKeys).toEqual([]);
+  });
+});
+
+test("a notice joins the turn that was the latest", () => {
+  const transcript = reduce(emptyTranscript, [
+    ...tape([message("hi"), result()], "a", 1),
+    ...tape([{ type: "notice", code: "memory_restart", message: "Restarted." }], null, 3),
+  ]);
+  expect(transcript.turns["a"]?.itemKeys).toEqual(["seq:3"]);
+  expect(transcript.items["seq:3"]).toMatchObject({ kind: "notice", code: "memory_restart" });
+});
+
+test("a status says its place in the queue", () => {
+  const { status } = fold([message("hi"), { type: "status", status: "preparing", queue_position: 3 }]);
+  expect(status).toMatchObject({ name: "preparing", queuePosition: 3, seq: 2 });
 });
 
 test("an event this version does not know moves the cursor and changes nothing else", () => {

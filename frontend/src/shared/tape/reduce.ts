@@ -1,5 +1,6 @@
 import { Draft } from "@/shared/tape/draft";
 import type { EventOf, TapeEvent, UnknownEvent } from "@/shared/tape/frame";
+import { applyRewound } from "@/shared/tape/rewind";
 import type { BlockItem, Item, ToolItem, ToolState, Transcript } from "@/shared/tape/transcript";
 
 const toolKey = (toolUseId: string) => `tool:${toolUseId}`;
@@ -44,14 +45,15 @@ function toolFor(draft: Draft, event: TapeEvent, toolUseId: string, tool: string
       durationMs: null,
       startedAt: event.ts,
       agent: null,
+      seq: event.seq,
     }
   );
 }
 
 function applyUserMessage(draft: Draft, event: EventOf<"user_message">): void {
-  const { text, client_id, attachments = [], actor, ts } = event;
+  const { text, client_id, attachments = [], actor, ts, seq } = event;
   const turnId = draft.turnOf(event);
-  draft.putTurn(turnId, { message: { text, clientId: client_id, attachments, actor, ts } });
+  draft.putTurn(turnId, { message: { seq, text, clientId: client_id, attachments, actor, ts } });
   draft.openTurn(turnId);
 }
 
@@ -76,9 +78,10 @@ function applyDelta(draft: Draft, event: EventOf<"stream_event">): void {
       state: isLate ? "cut_off" : "streaming",
       startedAt: event.ts,
       endedAt: null,
+      seq: event.seq,
     });
   } else if (isBlock(block) && block.state === "streaming") {
-    draft.putItem({ ...block, content: block.content + event.delta });
+    draft.putItem({ ...block, content: block.content + event.delta, seq: event.seq });
   }
 }
 
@@ -104,6 +107,7 @@ function applyBlock(draft: Draft, event: EventOf<"text" | "thinking">): void {
     state: event.partial ? "cut_off" : "complete",
     startedAt: earlier && isBlock(earlier) ? earlier.startedAt : event.ts,
     endedAt: event.ts,
+    seq: event.seq,
   });
 }
 
@@ -117,6 +121,7 @@ function applyToolUse(draft: Draft, event: EventOf<"tool_use">): void {
     inputText: "",
     parentId: event.parent_tool_use_id ?? null,
     startedAt: event.ts,
+    seq: event.seq,
   });
 }
 
@@ -127,6 +132,7 @@ function applyToolResult(draft: Draft, event: EventOf<"tool_result">): void {
       content: event.content,
       isError: event.is_error ?? false,
       isTruncated: event.truncated ?? false,
+      seq: event.seq,
     },
     durationMs: event.duration_ms ?? null,
   });
@@ -173,6 +179,7 @@ function applyResult(draft: Draft, event: EventOf<"result">): void {
   const turnId = draft.turnOf(event);
   draft.putTurn(turnId, {
     result: {
+      seq: event.seq,
       subtype: event.subtype,
       isError: event.is_error,
       costUsd: event.cost_usd ?? 0,
@@ -194,12 +201,23 @@ function applyResult(draft: Draft, event: EventOf<"result">): void {
 }
 
 function applyStatus(draft: Draft, event: EventOf<"status">): void {
-  const { status, attempt = null, max_attempts = null, delay_ms = null } = event;
-  draft.set("status", { name: status, attempt, maxAttempts: max_attempts, delayMs: delay_ms });
-  if (status === "recovered") {
-    const turnId = draft.turnOf(event);
-    draft.putItem({ key: `seq:${event.seq}`, kind: "notice", turnId, parentId: null, notice: "recovered" });
-  }
+  const { status, attempt = null, max_attempts = null, delay_ms = null, queue_position = null } = event;
+  draft.set("status", {
+    name: status,
+    attempt,
+    maxAttempts: max_attempts,
+    delayMs: delay_ms,
+    queuePosition: queue_position,
+    since: event.ts,
+    seq: event.seq,
+  });
+  if (status === "recovered") putNotice(draft, event, "recovered", "");
+}
+
+function putNotice(draft: Draft, event: TapeEvent, code: string, message: string): void {
+  const { seq } = event;
+  const turnId = draft.turnOf(event);
+  draft.putItem({ key: `seq:${seq}`, kind: "notice", turnId, parentId: null, code, message, seq });
 }
 
 function putError(draft: Draft, event: EventOf<"error" | "tool_error">): void {
@@ -212,6 +230,8 @@ function putError(draft: Draft, event: EventOf<"error" | "tool_error">): void {
     message: event.type === "error" ? event.message : `${event.tool}: ${event.message}`,
     isRecoverable: event.type === "tool_error" || event.recoverable,
     retryAfterMs: event.type === "error" ? (event.retry_after_ms ?? null) : null,
+    ts: event.ts,
+    seq: event.seq,
   });
 }
 
@@ -260,6 +280,10 @@ function applyEvent(draft: Draft, event: TapeEvent): void {
       return putError(draft, event);
     case "session_updated":
       return applySettings(draft, event);
+    case "notice":
+      return putNotice(draft, event, event.code, event.message);
+    case "rewound":
+      return applyRewound(draft, event);
     case "sdk_message":
       return;
     default:

@@ -6,7 +6,11 @@ import type { TapeEvent } from "@/shared/tape/frame";
 const firstInstant = Date.UTC(2026, 0, 1);
 
 /** Puts payloads on a tape: numbers from 1 (or by `seqs`), one second apart, all in `turnId` unless they say. */
-export function tape(payloads: readonly AnyEvent[], turnId = "turn-1", firstSeq = 1): readonly TapeEvent[] {
+export function tape(
+  payloads: readonly AnyEvent[],
+  turnId: string | null = "turn-1",
+  firstSeq = 1,
+): readonly TapeEvent[] {
   return payloads.map((payload, index) => ({
     seq: firstSeq + index,
     session_id: "session-1",
@@ -90,6 +94,12 @@ export const anyPayload: fc.Arbitrary<AnyEvent> = fc.oneof(
     code: fc.constant("subprocess_crash"),
     message: words,
     recoverable: fc.boolean(),
+  }),
+  record({ type: fc.constant("notice" as const), code: fc.constant("memory_restart"), message: words }),
+  record({
+    type: fc.constant("rewound" as const),
+    before_seq: fc.integer({ min: 1, max: 60 }),
+    files_restored: fc.boolean(),
   }),
 );
 

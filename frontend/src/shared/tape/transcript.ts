@@ -15,6 +15,7 @@ export type BlockItem = {
   readonly state: BlockState;
   readonly startedAt: string;
   readonly endedAt: string | null;
+  readonly seq: number;
 };
 
 export type ToolState = "writing" | "waiting" | "running" | "done" | "failed" | "denied" | "stopped";
@@ -50,10 +51,13 @@ export type ToolItem = {
     readonly content: ToolResultContent;
     readonly isError: boolean;
     readonly isTruncated: boolean;
+    /** Number of the event, to fetch the whole of it by. */
+    readonly seq: number;
   } | null;
   readonly durationMs: number | null;
   readonly startedAt: string;
   readonly agent: { readonly type: string; readonly description: string; readonly isRunning: boolean } | null;
+  readonly seq: number;
 };
 
 export type ErrorItem = {
@@ -65,20 +69,25 @@ export type ErrorItem = {
   readonly message: string;
   readonly isRecoverable: boolean;
   readonly retryAfterMs: number | null;
+  readonly ts: string;
+  readonly seq: number;
 };
 
-/** A line between things: the agent process came back. */
+/** A line between things: the platform did or will do something that is no failure. */
 export type NoticeItem = {
   readonly key: string;
   readonly kind: "notice";
   readonly turnId: string;
   readonly parentId: null;
-  readonly notice: "recovered";
+  readonly code: string;
+  readonly message: string;
+  readonly seq: number;
 };
 
 export type Item = BlockItem | ToolItem | ErrorItem | NoticeItem;
 
 export type PersonMessage = {
+  readonly seq: number;
   readonly text: string;
   readonly clientId: string;
   readonly attachments: readonly AttachmentRef[];
@@ -87,6 +96,7 @@ export type PersonMessage = {
 };
 
 export type TurnResult = {
+  readonly seq: number;
   readonly subtype: Result["subtype"];
   readonly isError: boolean;
   readonly costUsd: number;
@@ -100,14 +110,26 @@ export type Turn = {
   readonly message: PersonMessage | null;
   /** Keys of everything the agent did in this turn, subagents included, in order of appearance. */
   readonly itemKeys: readonly string[];
+  /** Keys of what was taken back of a turn whose message still stands: it was sent before another's message. */
+  readonly takenBackKeys: readonly string[];
   readonly result: TurnResult | null;
+  /** Set when the turn's message was taken back, and with it the whole turn. */
+  readonly rewind: Rewind | null;
 };
+
+/** The conversation was taken back; `seq` is the number of the event that says so. */
+export type Rewind = { readonly seq: number; readonly hasRestoredFiles: boolean };
 
 export type StatusInfo = {
   readonly name: Status["status"];
   readonly attempt: number | null;
   readonly maxAttempts: number | null;
   readonly delayMs: number | null;
+  /** Place in the queue for an agent process; null when the session need not wait for one. */
+  readonly queuePosition: number | null;
+  /** When it became so, and the number of the event that says so. */
+  readonly since: string | null;
+  readonly seq: number;
 };
 
 export type ContextInfo = {
@@ -151,7 +173,15 @@ export const emptyTranscript: Transcript = {
   openTurnIds: [],
   waitingKeys: [],
   requestKeys: {},
-  status: { name: "idle", attempt: null, maxAttempts: null, delayMs: null },
+  status: {
+    name: "idle",
+    attempt: null,
+    maxAttempts: null,
+    delayMs: null,
+    queuePosition: null,
+    since: null,
+    seq: 0,
+  },
   context: null,
   settings: { title: null, model: null, permissionMode: null },
   costUsd: 0,
@@ -168,6 +198,18 @@ export function isQueued(transcript: Transcript, turnId: string): boolean {
     transcript.openTurnIds.includes(turnId) &&
     transcript.openTurnIds[0] !== turnId
   );
+}
+
+/** The latest turn that was not taken back. */
+export function lastStandingTurn(transcript: Transcript): Turn | null {
+  const id = transcript.turnIds.findLast((turnId) => transcript.turns[turnId]?.rewind === null);
+  return id === undefined ? null : (transcript.turns[id] ?? null);
+}
+
+/** What the conversation ends with. */
+export function lastStandingItem(transcript: Transcript): Item | null {
+  const key = lastStandingTurn(transcript)?.itemKeys.at(-1);
+  return key === undefined ? null : (transcript.items[key] ?? null);
 }
 
 export function isRunning(transcript: Transcript): boolean {

@@ -27,7 +27,7 @@ describe("Enter", () => {
   test("sends and empties the input; with Shift it is a new line", async () => {
     const { onSend, field } = show();
     await userEvent.type(field, "one{Shift>}{Enter}{/Shift}two{Enter}");
-    expect(onSend).toHaveBeenCalledExactlyOnceWith("one\ntwo");
+    expect(onSend).toHaveBeenCalledExactlyOnceWith({ text: "one\ntwo", attachments: [] });
     expect(field.value).toBe("");
   });
 
@@ -54,7 +54,7 @@ describe("while an answer runs", () => {
     await userEvent.type(field, "and then");
     await userEvent.click(screen.getByRole("button", { name: "Queue" }));
     await userEvent.click(screen.getByRole("button", { name: "Stop" }));
-    expect(onSend).toHaveBeenCalledExactlyOnceWith("and then");
+    expect(onSend).toHaveBeenCalledExactlyOnceWith({ text: "and then", attachments: [] });
     expect(onStop).toHaveBeenCalledOnce();
   });
 });
@@ -64,6 +64,7 @@ describe("the draft", () => {
     const first = show({ sessionId: "s1" });
     await userEvent.type(first.field, "half a thought");
     first.unmount();
+    useAppStore.setState({ drafts: {} });
     const other = show({ sessionId: "s2" });
     expect(other.field.value).toBe("");
     other.unmount();

@@ -4,6 +4,7 @@ import { languageOfFile } from "@/features/chat/markdown/languages";
 import { DiffView } from "@/features/chat/tools/diff-view";
 import { LongText } from "@/features/chat/tools/long-text";
 import { toResultText } from "@/features/chat/tools/tool-summary";
+import { WholeResult } from "@/features/chat/tools/whole-result";
 import type { JsonObject, ToolItem, ToolResultContent } from "@/shared/tape/transcript";
 
 const text = (value: unknown) => (typeof value === "string" ? value : "");
@@ -14,6 +15,7 @@ export function ToolDetails({ item }: { readonly item: ToolItem }) {
     <div className="space-y-3 pt-2 pb-1">
       <ToolInput item={item} />
       {item.result && <ToolOutput item={item} content={item.result.content} />}
+      {item.state === "stopped" && item.input !== null && <UnknownOutcome />}
       <Decision item={item} />
     </div>
   );
@@ -54,6 +56,12 @@ function toEdits(input: JsonObject): readonly { readonly before: string; readonl
   });
 }
 
+/** The process that ran it is gone: nobody knows how far it came. */
+function UnknownOutcome() {
+  const { t } = useTranslation();
+  return <p className="text-xs text-ink-faint">{t("tool.unknownOutcome")}</p>;
+}
+
 function ToolOutput({ item, content }: { readonly item: ToolItem; readonly content: ToolResultContent }) {
   const { t } = useTranslation();
   const output = toResultText(content);
@@ -71,7 +79,7 @@ function ToolOutput({ item, content }: { readonly item: ToolItem; readonly conte
           {t("tool.image", { type: text((block["source"] as JsonObject | undefined)?.["media_type"]) })}
         </p>
       ))}
-      {item.result?.isTruncated && <p className="text-xs text-ink-faint">{t("tool.truncated")}</p>}
+      {item.result?.isTruncated && <WholeResult seq={item.result.seq} />}
     </>
   );
 }

@@ -2,14 +2,9 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { useAppStore } from "@/shared/store/app-store";
-import { emptyTranscript, type Transcript } from "@/shared/tape/transcript";
+import { emptyTranscript, lastStandingItem } from "@/shared/tape/transcript";
 
 type Announcement = { readonly polite: string; readonly assertive: string };
-
-function latestItem(transcript: Transcript) {
-  const turn = transcript.turns[transcript.turnIds.at(-1) ?? ""];
-  return transcript.items[turn?.itemKeys.at(-1) ?? ""];
-}
 
 /** Reads finished blocks out politely, and failures and questions at once. Says nothing about what is replayed. */
 export function Announcer() {
@@ -22,7 +17,7 @@ export function Announcer() {
         const transcript = state.transcripts[id] ?? emptyTranscript;
         const earlier = before.transcripts[id] ?? emptyTranscript;
         if (transcript === earlier || !before.loaded[id]) return;
-        const item = latestItem(transcript);
+        const item = lastStandingItem(transcript);
         if (transcript.waitingKeys.length > earlier.waitingKeys.length) {
           setSaid((last) => ({ ...last, assertive: t("announce.needsYou") }));
         } else if (item && item !== earlier.items[item.key]) {
@@ -30,6 +25,10 @@ export function Announcer() {
             setSaid({ polite: item.content, assertive: "" });
           } else if (item.kind === "tool" && item.state === "failed") {
             setSaid((last) => ({ ...last, assertive: t("announce.toolFailed", { tool: item.tool }) }));
+          } else if (item.kind === "error") {
+            setSaid((last) => ({ ...last, assertive: t("announce.failed", { message: item.message }) }));
+          } else if (item.kind === "notice" && item.message !== "") {
+            setSaid({ polite: item.message, assertive: "" });
           }
         }
       }),

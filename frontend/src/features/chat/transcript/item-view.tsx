@@ -1,11 +1,9 @@
-import { RotateCw } from "lucide-react";
 import { memo } from "react";
-import { useTranslation } from "react-i18next";
 
 import { ErrorCard } from "@/features/chat/cards/error-card";
+import { NoticeLine } from "@/features/chat/cards/notice-line";
 import { SubagentThread } from "@/features/chat/tools/subagent-thread";
 import { ToolCard } from "@/features/chat/tools/tool-card";
-import { TapeNode } from "@/features/chat/transcript/tape-node";
 import { TextBlock } from "@/features/chat/transcript/text-block";
 import { ThinkingBlock } from "@/features/chat/transcript/thinking-block";
 import { useTranscript } from "@/shared/store/use-transcript";
@@ -17,7 +15,6 @@ type ItemViewProps = {
 };
 
 function ItemViewInner({ itemKey, isNested = false }: ItemViewProps) {
-  const { t } = useTranslation();
   const item = useTranscript((transcript) => transcript.items[itemKey]);
   const isElsewhere = useTranscript(
     (transcript) => !isNested && `tool:${transcript.items[itemKey]?.parentId ?? ""}` in transcript.items,
@@ -37,11 +34,7 @@ function ItemViewInner({ itemKey, isNested = false }: ItemViewProps) {
     case "error":
       return <ErrorCard error={item} />;
     case "notice":
-      return (
-        <TapeNode icon={<RotateCw size={12} aria-hidden />}>
-          <p className="text-sm text-ink-faint">{t("block.recovered")}</p>
-        </TapeNode>
-      );
+      return <NoticeLine notice={item} />;
   }
 }
 

@@ -2,19 +2,16 @@ import { ArrowDown } from "lucide-react";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 
+import { ForkOrigin } from "@/features/chat/fork-origin";
 import { Announcer } from "@/features/chat/transcript/announcer";
 import { OutgoingMessages } from "@/features/chat/transcript/outgoing-messages";
-import { TurnView } from "@/features/chat/transcript/turn-view";
+import { QuietLine } from "@/features/chat/transcript/quiet-line";
+import { TurnList } from "@/features/chat/transcript/turn-list";
 import { useStickToBottom } from "@/features/chat/transcript/use-stick-to-bottom";
 import { useAppStore } from "@/shared/store/app-store";
-import { useTranscript } from "@/shared/store/use-transcript";
-
-// Turns further up are laid out only when they come into view.
-const eagerTurns = 4;
 
 export function MessageList() {
   const { t } = useTranslation();
-  const turnIds = useTranscript((transcript) => transcript.turnIds);
   const newestOutgoing = useAppStore((state) => state.outbox.at(-1)?.clientId);
   const { scrollRef, contentRef, isAtBottom, jump } = useStickToBottom();
 
@@ -32,12 +29,15 @@ export function MessageList() {
           // Half-written blocks are not read out; finished ones are, by the Announcer.
           aria-live="off"
           aria-label={t("chat.log")}
-          className="mx-auto w-full max-w-[46rem] space-y-9 px-4 pt-7 pb-10 sm:px-6"
+          className="mx-auto w-full max-w-[46rem] space-y-9 px-4 pt-7 pb-4 sm:px-6"
         >
-          {turnIds.map((id, index) => (
-            <TurnView key={id} turnId={id} isLazy={index < turnIds.length - eagerTurns} />
-          ))}
+          <ForkOrigin />
+          <TurnList />
           <OutgoingMessages />
+          {/* Room that is always there: what is said in it moves nothing. */}
+          <div className="-mt-5 h-7">
+            <QuietLine />
+          </div>
         </div>
       </div>
       <Announcer />

@@ -1,7 +1,7 @@
 import { CircleAlert } from "lucide-react";
 import { useTranslation } from "react-i18next";
 
-import { discardMessage, resendMessage } from "@/features/chat/chat-controller";
+import { discardMessage, resendMessage, reviseMessage } from "@/features/chat/chat-controller";
 import { PersonMessage } from "@/features/chat/transcript/person-message";
 import type { OutgoingMessage } from "@/shared/connection/outbox";
 import { useAppStore } from "@/shared/store/app-store";
@@ -15,7 +15,7 @@ export function OutgoingMessages() {
   return outbox.map((message) => (
     <PersonMessage
       key={message.clientId}
-      text={message.text}
+      content={message}
       isFaint
       note={
         message.refusal === null ? (
@@ -44,7 +44,10 @@ function Refusal({ message, refusal }: { readonly message: OutgoingMessage; read
         <Button size="small" look="quiet" onClick={() => discardMessage(message.clientId)}>
           {t("message.discard")}
         </Button>
-        <Button size="small" onClick={() => resendMessage(message.clientId, message.text)}>
+        <Button size="small" look="quiet" onClick={() => reviseMessage(message)}>
+          {t("message.revise")}
+        </Button>
+        <Button size="small" onClick={() => resendMessage(message.clientId, message)}>
           {t("message.retry")}
         </Button>
       </div>

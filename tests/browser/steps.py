@@ -1,0 +1,25 @@
+"""What the browser tests do again and again."""
+
+from playwright.async_api import Locator, Page
+
+
+async def say(page: Page, text: str) -> None:
+    """Type a message and send it."""
+    box = message_box(page)
+    await box.fill(text)
+    await box.press("Enter")
+
+
+def message_box(page: Page) -> Locator:
+    """Return the composer's input."""
+    return page.get_by_role("textbox", name="Message", exact=True)
+
+
+def conversation(page: Page) -> Locator:
+    """Return what was said."""
+    return page.get_by_role("log")
+
+
+def stop_button(page: Page) -> Locator:
+    """Return the button that is there while a turn runs."""
+    return page.get_by_role("button", name="Stop")
