@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from tests.support.platform import eventually
+from tests.support.platform import REAL_KEY, SECRET_KEY, eventually
 from tests.support.processes import agent_processes, runs
 from tests.support.server import ChatSocket, Frame, Server, running_server
 
@@ -230,8 +230,8 @@ async def test_a_second_server_on_the_data_folder_does_not_start(
         environment = {
             "CLAUDE_SDK_PATTERN_DB_URL": sqlite_url,
             "CLAUDE_SDK_PATTERN_DATA_DIR": str(server.data_dir),
-            "CLAUDE_SDK_PATTERN_SECRET_KEY": "x" * 32,
-            "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_SDK_PATTERN_SECRET_KEY": SECRET_KEY,
+            "ANTHROPIC_API_KEY": REAL_KEY,
         }
         command = [sys.executable, "-c", "from claude_sdk_pattern.cli import app; app()", "serve"]
         refused = await asyncio.to_thread(
