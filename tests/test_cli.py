@@ -18,6 +18,7 @@ from claude_sdk_pattern.accounts.accounts import Accounts, TokenPair
 from claude_sdk_pattern.accounts.errors import WrongCredentialsError
 from claude_sdk_pattern.accounts.users import Role
 from claude_sdk_pattern.cli import app
+from claude_sdk_pattern.storage.data_folder import locked_data_folder
 from claude_sdk_pattern.storage.database import Database
 
 PASSWORD = "correct horse battery"
@@ -162,3 +163,18 @@ def test_a_database_that_cannot_be_used_is_explained_without_its_password(
 @pytest.mark.usefixtures("migrated")
 def test_migrating_twice_changes_nothing() -> None:
     assert succeed("migrate") == succeed("migrate")
+
+
+def test_a_second_server_on_the_data_folder_is_refused_while_other_commands_work(
+    tmp_path: Path, migrated: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_SDK_PATTERN_SECRET_KEY", SECRET_KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none that works")
+    with locked_data_folder(tmp_path / "data"):
+        for command in ("serve", "demo"):
+            message = fail(command)
+            assert message.startswith("error: the data folder data is in use by another server (process")
+            assert message.count("\n") == 1
+        succeed("migrate")
+        succeed("user", "add", "ada", "--password-stdin", stdin=PASSWORD)
+        assert "ada" in succeed("user", "list")

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from claude_sdk_pattern import __version__
-from claude_sdk_pattern.api import auth, event_stream, health, metrics, problems, sessions, websocket
+from claude_sdk_pattern.api import attachments, auth, event_stream, health, metrics, problems, sessions, websocket
 from claude_sdk_pattern.api.correlation import CorrelationMiddleware
 from claude_sdk_pattern.api.draining import RefuseWhileDraining
 from claude_sdk_pattern.api.response_headers import ResponseHeadersMiddleware
@@ -55,7 +55,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(ResponseHeadersMiddleware)
     # Last, so that it is the outermost: what the others log carries the id too.
     app.add_middleware(CorrelationMiddleware)
-    for module in (auth, sessions, event_stream, health, metrics, websocket):
+    for module in (auth, sessions, attachments, event_stream, health, metrics, websocket):
         app.include_router(module.router)
     app.router.routes.append(_NoSuchPath())
     if (WEB_APP / "index.html").is_file():

@@ -15,7 +15,7 @@ from claude_sdk_pattern.api.presence import Presence
 from claude_sdk_pattern.api.services import Services
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events.hub import EventHub
-from claude_sdk_pattern.events.log import EventLog
+from claude_sdk_pattern.events.log import EventLog, LogLimits
 from claude_sdk_pattern.events.reader import TapeReader
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation, write_launcher
 from claude_sdk_pattern.model_gateway.breaker import BreakerState, CircuitBreaker
@@ -27,10 +27,13 @@ from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.model_gateway.scripted import running_scripted_model
 from claude_sdk_pattern.model_gateway.spending import SpendingMeters
 from claude_sdk_pattern.model_gateway.tokens import AgentTokens
+from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.manager import SessionManager
 from claude_sdk_pattern.sessions.options import OptionsBuilder
+from claude_sdk_pattern.sessions.orphans import AgentRecords
 from claude_sdk_pattern.sessions.process_factory import ProcessFactory
 from claude_sdk_pattern.sessions.workspaces import Workspaces
+from claude_sdk_pattern.storage.data_folder import locked_data_folder, temporary_files_in
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.schema import require_current_schema
 from claude_sdk_pattern.telemetry.metrics import Metrics
@@ -45,11 +48,20 @@ CLI: Final = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 async def running_services(settings: Settings) -> AsyncGenerator[Services]:
     """Start everything in the order in which it depends on each other, and stop it in the reverse."""
     async with contextlib.AsyncExitStack() as stack:
+        node_id = stack.enter_context(locked_data_folder(settings.data_dir))
+        records = AgentRecords(settings.data_dir / "run" / "agents")
+        await records.end_left_behind()
+        stack.enter_context(temporary_files_in(settings.data_dir / "run" / "tmp"))
         database = await stack.enter_async_context(Database(settings.database_url))
         await require_current_schema(database)
         metrics = Metrics()
-        hub = EventHub(TapeReader(database))
-        log = await stack.enter_async_context(EventLog(database, hub))
+        leases = await stack.enter_async_context(
+            Leases(database, node_id=node_id, lease_seconds=settings.lease_seconds)
+        )
+        short = settings.max_tool_result_bytes
+        hub = EventHub(TapeReader(database, tool_result_bytes=short))
+        limits = LogLimits(tool_result_bytes=short)
+        log = await stack.enter_async_context(EventLog(database, hub, limits=limits, may_write=leases.holds))
         gateway, gateway_url, tokens = await _start_gateway(settings, metrics, stack)
         workspaces = Workspaces(settings.data_dir)
         factory = ProcessFactory(
@@ -58,6 +70,8 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
             tokens=tokens,
             database=database,
             workspaces=workspaces,
+            leases=leases,
+            records=records,
         )
         manager = await stack.enter_async_context(
             SessionManager(
@@ -69,6 +83,7 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
                 workspaces=workspaces,
                 model=gateway,
                 metrics=metrics,
+                leases=leases,
             )
         )
         presence = Presence()

@@ -12,7 +12,9 @@ from claude_sdk_pattern.config.logging import configure_logging
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation
 from claude_sdk_pattern.main import create_app
+from claude_sdk_pattern.model_gateway.prices import load_prices
 from claude_sdk_pattern.stopping import OPEN_REQUEST_SECONDS, StoppableServer
+from claude_sdk_pattern.storage.data_folder import require_free_data_folder
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.schema import migrate, require_current_schema
 
@@ -33,9 +35,13 @@ async def check(settings: Settings) -> None:
     """Find out before anything starts whether the server can run.
 
     Raises:
+        DataFolderInUse: another server runs on the data folder.
         SchemaMismatch: the database has to be migrated first.
         IsolationUnavailableError: the isolation that was asked for cannot be had.
+        PriceTableError: the file of prices is not there or is none.
     """
+    load_prices(settings.model_prices_file)
+    require_free_data_folder(settings.data_dir)
     async with Database(settings.database_url) as database:
         await require_current_schema(database)
     if settings.isolation is not None:
@@ -89,7 +95,12 @@ def demo_settings() -> Settings:
 
 
 async def prepare_demo(settings: Settings) -> str:
-    """Bring the database up to date, give the demo users their password, and return it."""
+    """Bring the database up to date, give the demo users their password, and return it.
+
+    Raises:
+        DataFolderInUse: another server runs on the data folder.
+    """
+    require_free_data_folder(settings.data_dir)
     if settings.demo_password is None:
         raise ValueError("demo mode needs a password for its users")
     password = settings.demo_password.get_secret_value()

@@ -449,3 +449,17 @@ async def test_log_that_was_never_used_closes(database: Database) -> None:
     async with open_tape(database) as tape:
         assert isinstance(tape.log, EventLog)
         await tape.log.flush()
+
+
+async def test_a_turn_whose_event_was_given_up_is_known_as_damaged_once(database: Database) -> None:
+    await store_sessions(database, "s1")
+    async with open_tape(database, log_limits=IMPATIENT) as tape:
+        await tape.log.append("s1", block("kept"), turn_id="t1", actor=AGENT)
+        async with blocked_writes(database):
+            tape.log.append_nowait("s1", block("lost"), turn_id="t2", actor=AGENT)
+            tape.log.append_nowait("s1", block("lost"), turn_id=None, actor=AGENT)
+            await tape.log.flush()
+        assert not tape.log.is_damaged("s1", "t1")
+        assert not tape.log.is_damaged("s2", "t2")
+        assert tape.log.is_damaged("s1", "t2")
+        assert not tape.log.is_damaged("s1", "t2")

@@ -1,5 +1,8 @@
 """Prices: the packaged table, an operator's own, and what answers cost by them."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,3 +110,23 @@ def test_a_table_that_cannot_be_used_is_refused_by_name(tmp_path: Path, text: st
 def test_a_table_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PriceTableError, match="missing"):
         load_prices(tmp_path / "missing.yaml")
+
+
+def test_the_server_does_not_start_with_prices_it_cannot_read(tmp_path: Path) -> None:
+    started = subprocess.run(
+        [sys.executable, "-c", "from claude_sdk_pattern.cli import app; app()", "serve"],
+        env={
+            **os.environ,
+            "ANTHROPIC_API_KEY": "sk-ant-nobody",
+            "CLAUDE_SDK_PATTERN_SECRET_KEY": "x" * 32,
+            "CLAUDE_SDK_PATTERN_DATA_DIR": str(tmp_path),
+            "CLAUDE_SDK_PATTERN_MODEL_PRICES_FILE": str(tmp_path / "missing.yaml"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert started.returncode == 1
+    assert started.stderr.startswith("error: ")
+    assert "missing.yaml" in started.stderr
+    assert "Traceback" not in started.stderr

@@ -367,6 +367,22 @@ def test_the_clis_own_words_in_the_users_name_are_not_shown() -> None:
     assert tell(ConversationResetMessage(new_conversation_id="c", uuid="u", session_id="s")) == []
 
 
+def test_a_memory_that_could_not_be_stored_is_told() -> None:
+    (notice,) = tell(SystemMessage(subtype="mirror_error", data={"type": "system", "subtype": "mirror_error"}))
+    assert isinstance(notice, events.Notice)
+    assert notice.code == "agent_memory_incomplete"
+
+
+def test_a_success_without_the_data_that_was_demanded_is_an_error() -> None:
+    demanding = TranslationState(wants_data=True).for_turn("t1")
+    missing = tell(result(num_turns=2), state=demanding)
+    assert [event.code for event in of_type(events.Error, missing)] == ["structured_output_failed"]
+    assert [event.subtype for event in of_type(events.Result, missing)] == ["error"]
+    for fine in (result(num_turns=2, structured_output={}), result(num_turns=0)):
+        assert [event.subtype for event in of_type(events.Result, tell(fine, state=demanding))] == ["success"]
+    assert [event.subtype for event in of_type(events.Result, tell(result(num_turns=2)))] == ["success"]
+
+
 def test_a_message_nobody_has_heard_of_is_kept_as_it_came() -> None:
     data = {"type": "from_the_future", "x": [1, {"y": None}]}
     message = read_message(data)

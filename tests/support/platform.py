@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from claude_sdk_pattern.events.types import AnyEvent
 from claude_sdk_pattern.model_gateway.scripted import ScriptedModel, load_scenarios, running_scripted_model
 from claude_sdk_pattern.runtime import running_services
 from claude_sdk_pattern.sessions.conversation import Accepted, Conversation
+from claude_sdk_pattern.sessions.workspaces import Workspaces
 
 SECRET_KEY = "canary-signing-key-" + "0" * 32
 REAL_KEY = "sk-ant-canary-real-key"
@@ -63,14 +64,31 @@ class Chat:
     async def __aexit__(self, *exception: Any) -> None:
         await self._subscription.__aexit__(None, None, None)
 
-    async def say(self, text: str, client_id: str | None = None) -> Accepted:
+    async def say(self, text: str, client_id: str | None = None, *, attachments: Sequence[str] = ()) -> Accepted:
         """Send a message."""
         return await self.platform.services.manager.submit(
             self.session_id,
             text,
             client_id=client_id or str(uuid4()),
             actor=user_actor(self.platform.user.id),
+            attachments=attachments,
         )
+
+    async def attach(self, name: str, content: bytes) -> events.AttachmentRef:
+        """Upload a file to the session."""
+
+        async def pieces() -> AsyncGenerator[bytes]:
+            yield content
+
+        return await self.platform.services.manager.attachments.add(self.session_id, name, pieces())
+
+    @property
+    def workspace(self) -> Path:
+        """The folder in which the agent works, once it has one."""
+        workspace_id = self.conversation.session.workspace_id
+        if workspace_id is None:
+            raise AssertionError("no turn has run yet")
+        return Workspaces(self.platform.data_dir).path(workspace_id)
 
     async def until(self, wanted: Callable[[AnyEvent], bool], *, turn_id: str | None = None) -> AnyEvent:
         """Read on until an event is the wanted one, and return it. Raises TimeoutError."""
@@ -99,9 +117,9 @@ class Chat:
         """Read on until the session has this status."""
         await self.until(lambda event: isinstance(event, events.Status) and event.status == status)
 
-    async def ask(self, text: str) -> tuple[str, events.Result]:
+    async def ask(self, text: str, *, attachments: Sequence[str] = ()) -> tuple[str, events.Result]:
         """Send a message and return the whole answer and how its turn ended."""
-        accepted = await self.say(text)
+        accepted = await self.say(text, attachments=attachments)
         ended = await self.until_type(events.Result, turn_id=accepted.turn_id)
         return self.answer(accepted.turn_id), ended
 

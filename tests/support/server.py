@@ -9,7 +9,7 @@ import socket
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from claude_sdk_pattern.accounts.users import Role
 from claude_sdk_pattern.storage.database import Database
 
 type Frame = dict[str, Any]
+
+# A start is seconds of imports and of the first agent process; several at once on a small machine take their time.
+START_SECONDS = 90.0
 
 _PROGRAM = """
 from claude_sdk_pattern.config.settings import Settings
@@ -39,6 +42,10 @@ class Server:
     data_dir: Path
     port: int
     settings: dict[str, str] = field(default_factory=dict[str, str])
+    command: tuple[str, ...] = (sys.executable,)
+    """What runs the program: Python, or something that does."""
+    log_file: Path | None = None
+    """Where the server's log goes instead of to the test's."""
     process: Process | None = None
 
     @property
@@ -49,7 +56,7 @@ class Server:
     async def start(self) -> None:
         """Start it and wait until it takes requests."""
         process = await self.spawn()
-        async with asyncio.timeout(PATIENCE_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
+        async with asyncio.timeout(START_SECONDS), httpx2.AsyncClient(base_url=self.url) as client:
             while process.returncode is None:
                 with contextlib.suppress(httpx2.TransportError):
                     if (await client.get("/api/v1/health/ready")).status_code == 200:
@@ -57,7 +64,7 @@ class Server:
                 await asyncio.sleep(0.05)  # the port is opened last, and nothing announces it
         raise AssertionError(f"the server ended with {process.returncode}")
 
-    async def spawn(self, **options: Any) -> Process:
+    async def spawn(self, *, stderr: int | None = None) -> Process:
         """Start its process, in a group of its own as a shell would, and wait for nothing."""
         environment = {
             **os.environ,
@@ -71,10 +78,27 @@ class Server:
             "CLAUDE_SDK_PATTERN_SHUTDOWN_GRACE_SECONDS": "1",
             **{f"CLAUDE_SDK_PATTERN_{name.upper()}": value for name, value in self.settings.items()},
         }
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _PROGRAM, env=environment, start_new_session=True, **options
-        )
+        with contextlib.ExitStack() as stack:
+            log = None if self.log_file is None else stack.enter_context(self.log_file.open("ab"))
+            self.process = await asyncio.create_subprocess_exec(
+                *self.command, "-c", _PROGRAM, env=environment, start_new_session=True, stderr=stderr or log
+            )
         return self.process
+
+    @contextlib.asynccontextmanager
+    async def beside(self, data_dir: Path) -> AsyncGenerator["Server"]:
+        """Run another server on the same database, with a data folder of its own."""
+        other = replace(self, data_dir=data_dir, port=free_port(), process=None)
+        try:
+            await other.start()
+            yield other
+        finally:
+            await other.kill()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
 
     async def kill(self) -> None:
         """End it as the kernel would: at once, with nothing saved that is not saved already."""
@@ -139,21 +163,27 @@ class ChatSocket:
 @contextlib.asynccontextmanager
 async def running_server(model_url: str, database_url: str, data_dir: Path, **settings: str) -> AsyncGenerator[Server]:
     """Run a server with the users alice and bob (role user) and ada (admin)."""
-    async with Database(database_url) as database:
-        users = Accounts(database, secret_key=SECRET_KEY).users
-        for name, role in (("alice", Role.USER), ("bob", Role.USER), ("ada", Role.ADMIN)):
-            await users.add(name, PASSWORD, role)
+    await store_people(database_url)
     server = Server(
-        model_url=model_url, database_url=database_url, data_dir=data_dir, port=_free_port(), settings=settings
+        model_url=model_url, database_url=database_url, data_dir=data_dir, port=free_port(), settings=settings
     )
-    await server.start()
     try:
+        await server.start()
         yield server
     finally:
         await server.kill()
 
 
-def _free_port() -> int:
+async def store_people(database_url: str) -> None:
+    """Store the users of :func:`running_server`."""
+    async with Database(database_url) as database:
+        users = Accounts(database, secret_key=SECRET_KEY).users
+        for name, role in (("alice", Role.USER), ("bob", Role.USER), ("ada", Role.ADMIN)):
+            await users.add(name, PASSWORD, role)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -34,7 +34,8 @@ async def open_tape(
     database: Database, *, log_limits: LogLimits | None = None, hub_limits: HubLimits | None = None
 ) -> AsyncGenerator[Tape]:
     """Open a log and a hub on a database and close them in order."""
-    hub = EventHub(TapeReader(database), limits=hub_limits)
+    short = None if log_limits is None else log_limits.tool_result_bytes
+    hub = EventHub(TapeReader(database, tool_result_bytes=short), limits=hub_limits)
     async with EventLog(database, hub, limits=log_limits) as log:
         yield Tape(database, hub, log)
     hub.close()

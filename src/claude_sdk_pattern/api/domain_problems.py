@@ -33,6 +33,9 @@ _NOT_SIGNED_IN = ProblemKind(status=401, code="not_authenticated", title="Not si
 _SHUTTING_DOWN = ProblemKind(
     status=503, code="server_shutting_down", title="The server is restarting", retry_after_seconds=5
 )
+_ELSEWHERE = ProblemKind(
+    status=409, code="session_elsewhere", title="Another server works on the session", retry_after_seconds=5
+)
 _STORAGE_UNAVAILABLE = ProblemKind(
     status=503,
     code="storage_unavailable",
@@ -56,11 +59,18 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
     sessions.SessionNotFoundError: _NO_SUCH_SESSION,
     sessions.MessageTooLongError: ProblemKind(status=422, code="message_too_long", title="Message too long"),
     sessions.EmptyMessageError: ProblemKind(status=422, code="message_empty", title="Empty message"),
+    sessions.TooManyAttachmentsError: ProblemKind(
+        status=422, code="too_many_attachments", title="Too many attachments"
+    ),
+    sessions.AttachmentNotFoundError: ProblemKind(status=404, code="attachment_not_found", title="No such attachment"),
+    sessions.AttachmentTooLargeError: ProblemKind(status=413, code="body_too_large", title="File too large"),
+    sessions.StorageFullError: ProblemKind(status=507, code="storage_full", title="Storage full"),
     sessions.QueueFullError: ProblemKind(status=409, code="session_busy", title="Too many messages wait"),
     sessions.TooManyWaitingError: ProblemKind(
         status=503, code="server_busy", title="All agents are at work", retry_after_seconds=10
     ),
     sessions.RequestNotPendingError: ProblemKind(status=409, code="request_not_pending", title="Not pending any more"),
+    sessions.SessionElsewhereError: _ELSEWHERE,
     sessions.NothingToForkError: ProblemKind(status=409, code="nothing_to_fork", title="Nothing to fork"),
     sessions.NothingToRewindError: ProblemKind(status=409, code="nothing_to_rewind", title="Nothing to go back to"),
     sessions.ShuttingDownError: _SHUTTING_DOWN,
@@ -73,6 +83,7 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
         detail="A message with this client_id was sent before.",
     ),
     tape.TapeClosed: _SHUTTING_DOWN,
+    tape.TapeTakenOver: _ELSEWHERE,
     tape.TapeError: _STORAGE_UNAVAILABLE,
     OperationalError: _STORAGE_UNAVAILABLE,
 }

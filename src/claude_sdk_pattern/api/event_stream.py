@@ -167,7 +167,8 @@ class QueryStream:
                     {"toolName": event.tool, "toolInput": event.input, "toolUseId": event.tool_use_id},
                 )
             case events.ToolResult():
-                yield "tool_result", {"toolUseId": event.tool_use_id, "result": event.content}
+                cut = {"truncated": True} if event.truncated else {}
+                yield "tool_result", {"toolUseId": event.tool_use_id, "result": event.content, **cut}
             case events.Error():
                 yield "error", {"message": event.message, "recoverable": event.recoverable}
             case events.Result():

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from jsonschema import Draft202012Validator, SchemaError
 from uuid_utils import uuid4
 
@@ -146,13 +146,28 @@ async def read_messages(
     return Response(body, media_type="application/json")
 
 
+@router.get("/{session_id}/messages/{seq}", response_model=dict[str, Any])
+async def read_message(
+    session: Readable, seq: Annotated[int, Path(ge=1, le=MAX_SEQ)], services: ServicesDependency
+) -> Response:
+    """Read one event, whole: a long tool result too, of which other answers have the beginning."""
+    found = await services.log.get(session.id, seq)
+    if found is None:
+        raise Problem(404, "event_not_found", "No such event", "The tape of this session has no event of this number.")
+    return Response(found.frame, media_type="application/json")
+
+
 @router.post("/{session_id}/messages", status_code=202)
 async def send_message(
     body: SendMessage, session: Writable, user: CurrentUser, services: ServicesDependency
 ) -> MessageAccepted:
     """Send a message. It is stored when this answers, and answered when its turn comes."""
     accepted = await services.manager.submit(
-        session.id, body.text, client_id=body.client_id or str(uuid4()), actor=user_actor(user.id)
+        session.id,
+        body.text,
+        client_id=body.client_id or str(uuid4()),
+        actor=user_actor(user.id),
+        attachments=body.attachments,
     )
     return MessageAccepted(turn_id=accepted.turn_id, seq=accepted.seq)
 

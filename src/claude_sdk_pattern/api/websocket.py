@@ -42,17 +42,21 @@ from claude_sdk_pattern.api.frames import (
 from claude_sdk_pattern.api.origins import is_allowed_origin
 from claude_sdk_pattern.api.presence import Connection
 from claude_sdk_pattern.api.services import Services, services_of
-from claude_sdk_pattern.events.errors import SubscriberTooSlow, TapeError
+from claude_sdk_pattern.events.errors import SubscriberTooSlow, TapeError, TapeTakenOver
 from claude_sdk_pattern.events.hub import Subscription
 from claude_sdk_pattern.events.recorded import user_actor
 from claude_sdk_pattern.events.resume import resume_point
 from claude_sdk_pattern.sessions.approvals import Answer
 from claude_sdk_pattern.sessions.errors import (
+    AttachmentNotFoundError,
     MessageTooLongError,
     QueueFullError,
+    SessionElsewhereError,
     SessionError,
     SessionNotFoundError,
     ShuttingDownError,
+    StorageFullError,
+    TooManyAttachmentsError,
     TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.repository import Session
@@ -219,7 +223,8 @@ class _Chat:
                 await _end(stuck, pump)
         if services.manager.is_closing:
             raise _CloseError(_RESTARTING, "the server is restarting")
-        raise _CloseError(_NO_SUCH_SESSION, "the session was deleted")
+        await services.manager.get(session_id)
+        raise _CloseError(_RESTARTING, "the session has moved to another server")
 
     async def _pump(self, subscription: Subscription) -> None:
         async for batch in subscription:
@@ -289,8 +294,14 @@ class _Chat:
             await self._execute(frame)
         except (SessionError, AccountError, TapeError) as error:
             code, recoverable = _error_code(error)
+            retry_after_seconds: int | None = getattr(error, "retry_after_seconds", None)
             refusal = ErrorFrame(
-                code=code, message=str(error), recoverable=recoverable, client_id=client_id, command=command
+                code=code,
+                message=str(error),
+                recoverable=recoverable,
+                retry_after_ms=None if retry_after_seconds is None else 1000 * retry_after_seconds,
+                client_id=client_id,
+                command=command,
             )
             self._post(refusal.encode())
 
@@ -330,7 +341,9 @@ class _Chat:
         conversation = await self._services.manager.open(self._session.id)
         match frame:
             case UserMessageFrame():
-                await conversation.submit(frame.text, client_id=frame.client_id, actor=self._actor)
+                await conversation.submit(
+                    frame.text, client_id=frame.client_id, actor=self._actor, attachments=frame.attachments
+                )
             case InterruptFrame():
                 conversation.interrupt()
             case PermissionResponseFrame():
@@ -402,6 +415,14 @@ def _error_code(error: Exception) -> tuple[str, bool]:
             return "message_too_long", True
         case QueueFullError():
             return "session_busy", True
+        case SessionElsewhereError() | TapeTakenOver():
+            return "session_elsewhere", True
+        case AttachmentNotFoundError():
+            return "attachment_not_found", True
+        case TooManyAttachmentsError():
+            return "too_many_attachments", True
+        case StorageFullError():
+            return "storage_full", True
         case TooManyWaitingError():
             return "server_busy", True
         case ShuttingDownError():

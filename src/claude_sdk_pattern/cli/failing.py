@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError, OperationalError
 from claude_sdk_pattern.accounts.errors import AccountError
 from claude_sdk_pattern.config.settings import explain
 from claude_sdk_pattern.isolation.launcher import IsolationUnavailableError
+from claude_sdk_pattern.storage.data_folder import DataFolderInUse
 from claude_sdk_pattern.storage.schema import SchemaMismatch
 
 
@@ -36,7 +37,7 @@ def explained_failures() -> Generator[None]:
     except OperationalError as error:
         # The driver's own words, without the statement and its parameters.
         fail(f"the database cannot be used: {str(error.orig).splitlines()[0]}")
-    except IsolationUnavailableError as error:
+    except (DataFolderInUse, IsolationUnavailableError) as error:
         fail(str(error))
     except (ArgumentError, SettingsError, ValueError) as error:
         # A database URL that cannot be read, or of a kind that is not supported.

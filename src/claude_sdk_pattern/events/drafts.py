@@ -9,12 +9,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from claude_sdk_pattern.events.recorded import RecordedEvent
+from claude_sdk_pattern.events.shortening import is_long, shortened
 from claude_sdk_pattern.events.types import Event, StreamEvent, Text, Thinking, ToolUse, UserMessage
 
 type Waiter = asyncio.Future[RecordedEvent]
 
 # A joined delta stays small enough to be sent as one frame without anybody noticing.
 MAX_DELTA_CHARACTERS = 64 * 1024
+
+# From here on an event is one of its kind: a tool's long answer, or what a tool is told to write. The process that sent
+# it must not be punished for what comes right behind.
+LARGE_BYTES = 1024 * 1024
 
 # What an event weighs beside its text: envelope, indexes and Python objects, roughly.
 OVERHEAD_BYTES = 300
@@ -24,7 +29,10 @@ _ID_LIMITS = {"session_id": 36, "turn_id": 36, "block_id": 128, "client_id": 128
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """One event that has no number yet. ``payload`` is empty until :meth:`seal` for a delta that may still grow."""
+    """One event that has no number yet. ``payload`` is empty until :meth:`seal` for a delta that may still grow.
+
+    ``is_large`` marks one of the few events that count towards a limit of their own.
+    """
 
     session_id: str
     type: str
@@ -35,6 +43,7 @@ class Draft:
     client_id: str | None
     payload: bytes = b""
     size_bytes: int = 0
+    is_large: bool = False
     waiters: list[Waiter] = field(default_factory=list[Waiter])
     first_delta: StreamEvent | None = None
     deltas: list[str] = field(default_factory=list[str])
@@ -65,8 +74,11 @@ class Draft:
         self.payload = first.encode()
         self.first_delta = None
 
-    def recorded(self, seq: int) -> RecordedEvent:
-        """Return the event as it stands on the tape with this number."""
+    def recorded(self, seq: int, tool_result_bytes: int | None = None) -> RecordedEvent:
+        """Return the event as readers get it with this number: a long tool result in its short form."""
+        payload = self.payload
+        if tool_result_bytes is not None and is_long(self.type, payload, tool_result_bytes):
+            payload = shortened(payload, tool_result_bytes)
         return RecordedEvent(
             session_id=self.session_id,
             seq=seq,
@@ -75,7 +87,7 @@ class Draft:
             actor=self.actor,
             ts_ms=self.ts_ms,
             block_id=self.block_id,
-            payload=self.payload,
+            payload=payload,
         )
 
 
@@ -102,6 +114,7 @@ def draft(session_id: str, event: Event, turn_id: str | None, actor: str, ts_ms:
     else:
         made.payload = event.encode()
         made.size_bytes = OVERHEAD_BYTES + len(made.payload)
+        made.is_large = made.size_bytes > LARGE_BYTES
     return made
 
 
@@ -130,11 +143,15 @@ def _is_storable(value: str, limit: int) -> bool:
 
 
 class Pending:
-    """What waits for its commit, in the order it came, per session without holes."""
+    """What waits for its commit, in the order it came, per session without holes.
+
+    ``bytes`` leaves out the large events, which ``large_bytes`` counts.
+    """
 
     def __init__(self) -> None:
         self.events = 0
         self.bytes = 0
+        self.large_bytes = 0
         self._drafts: list[Draft] = []
         self._last: dict[str, Draft] = {}
 
@@ -156,7 +173,7 @@ class Pending:
         self._drafts.append(made)
         self._last[made.session_id] = made
         self.events += 1
-        self.bytes += made.size_bytes
+        self._count(made, +1)
 
     def take(self) -> list[Draft]:
         """Remove and return everything queued. It counts towards the limits until :meth:`settle`."""
@@ -167,4 +184,10 @@ class Pending:
         """Stop counting drafts that are committed or given up."""
         for made in drafts:
             self.events -= 1
-            self.bytes -= made.size_bytes
+            self._count(made, -1)
+
+    def _count(self, made: Draft, sign: int) -> None:
+        if made.is_large:
+            self.large_bytes += sign * made.size_bytes
+        else:
+            self.bytes += sign * made.size_bytes

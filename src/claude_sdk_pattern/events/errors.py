@@ -5,6 +5,7 @@
     TapeError
     ├── DuplicateClientId   this message is on the tape already
     ├── UnknownSession      there is no such session, or it was deleted
+    ├── TapeTakenOver       another server works on the session; this one may not write to its tape
     ├── TapeNotEmpty        a copy was asked for into a tape that has events
     ├── TapeOverloaded      too much waits for the database; say so to the client and try later
     ├── TapeUnavailable     the database did not answer
@@ -33,6 +34,14 @@ class UnknownSession(TapeError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(f"no session {session_id}")
+        self.session_id = session_id
+
+
+class TapeTakenOver(TapeError):
+    """This server may not write to a tape (any more): another one works on the session. Nothing is kept."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__("another server works on this session now")
         self.session_id = session_id
 
 

@@ -33,12 +33,18 @@ _TROUBLE = (DatabaseTrouble, OperationalError, InterfaceError)
 class LogLimits:
     """How much may wait for the database, and how long the log keeps trying.
 
+    ``max_pending_bytes`` is for ordinary events, ``max_pending_large_bytes`` for those over 1 MiB: each alone makes the
+    log refuse events of its kind. The latter is three times the longest line that an agent process may send.
+    ``tool_result_bytes`` is how much of a tool result readers get; None: all of it.
+
     Retries begin after ``retry_first_seconds``, each waits twice as long as the one before up to
     ``retry_max_seconds``, and a batch is given up ``give_up_after_seconds`` after its first attempt.
     """
 
     max_pending_events: int = 10_000
     max_pending_bytes: int = 4 * 1024 * 1024
+    max_pending_large_bytes: int = 192 * 1024 * 1024
+    tool_result_bytes: int | None = None
     retry_first_seconds: float = 0.02
     retry_max_seconds: float = 1.0
     give_up_after_seconds: float = 10.0
@@ -49,9 +55,19 @@ class EventLog:
 
     ``hub = EventHub(TapeReader(database)); async with EventLog(database, hub) as log: ...``. The caller keeps
     ownership of the database and the hub and closes them after the log.
+
+    ``may_write`` tells by its id whether a session's tape is this server's to write; asked for each commit, on the
+    event loop. Without it all are.
     """
 
-    def __init__(self, database: Database, hub: EventHub, *, limits: LogLimits | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        hub: EventHub,
+        *,
+        limits: LogLimits | None = None,
+        may_write: Callable[[str], bool] | None = None,
+    ) -> None:
         self._database = database
         self._hub = hub
         self._limits = limits or LogLimits()
@@ -60,8 +76,8 @@ class EventLog:
             longest_seconds=self._limits.retry_max_seconds,
             give_up_after_seconds=self._limits.give_up_after_seconds,
         )
-        self._reader = TapeReader(database)
-        self._writer = _writer_for(database)
+        self._reader = TapeReader(database, tool_result_bytes=self._limits.tool_result_bytes)
+        self._writer = _writer_for(database, may_write)
         self._pending = Pending()
         self._wake = asyncio.Event()
         # Held while anything changes a tape, so that appends and upkeep take turns instead of waiting for locks.
@@ -69,6 +85,8 @@ class EventLog:
         self._flusher: asyncio.Task[None] | None = None
         # Done when the newest batch is; batches end in the order they began.
         self._newest_batch: asyncio.Future[None] | None = None
+        # Turns of which an event was given up, until whoever runs them asks.
+        self._damaged: set[tuple[str, str]] = set()
         self._is_closing = False
         self._closing = asyncio.Lock()
         self._is_closed = False
@@ -87,9 +105,9 @@ class EventLog:
         """Put an event on the tape. Never blocks; call it on the event loop's thread.
 
         The future is resolved once the event is committed and published. Cancelling it (or the task that awaits it)
-        does not take the event back. It fails with :class:`DuplicateClientId`, :class:`UnknownSession` or
-        :class:`TapeUnavailable`. Neighbouring ``stream_event``s of one block that wait for the same commit become
-        one event, so several futures may resolve to the same event.
+        does not take the event back. It fails with :class:`DuplicateClientId`, :class:`UnknownSession`,
+        :class:`TapeTakenOver` or :class:`TapeUnavailable`. Neighbouring ``stream_event``s of one block that wait for
+        the same commit become one event, so several futures may resolve to the same event.
 
         Raises:
             TapeOverloaded: too much waits already.
@@ -113,8 +131,15 @@ class EventLog:
         limit: int | None = None,
         types: Collection[str] | None = None,
     ) -> list[RecordedEvent]:
-        """Return the committed events with ``after < seq <= until``, in order, at most ``limit``, only of ``types``."""
+        """Return the committed events with ``after < seq <= until``, in order, at most ``limit``, only of ``types``.
+
+        Long tool results are short, as all readers get them; :meth:`get` returns one as it is.
+        """
         return await self._reader.read(session_id, after=after, until=until, limit=limit, types=types)
+
+    async def get(self, session_id: str, seq: int) -> RecordedEvent | None:
+        """Return one committed event, whole however long it is; None if there is none with this number."""
+        return await self._reader.get(session_id, seq)
 
     async def last_seq(self, session_id: str) -> int:
         """Return the number of the last committed event, 0 for an empty tape or an unknown session."""
@@ -124,9 +149,13 @@ class EventLog:
         """Return ``client_id -> (seq, turn_id)`` of every message on the tape."""
         return await self._reader.client_ids(session_id)
 
-    async def open_turns(self) -> list[tuple[str, str]]:
-        """Return ``(session_id, turn_id)`` of every turn without a ``result``, over all sessions, oldest first."""
-        return await self._reader.open_turns()
+    async def open_turns(self, session_id: str | None = None) -> list[tuple[str, str]]:
+        """Return ``(session_id, turn_id)`` of every turn without a ``result``, oldest first, of one or all sessions."""
+        return await self._reader.open_turns(session_id)
+
+    async def latest(self, session_id: str, types: Collection[str], *, before: int, limit: int) -> list[RecordedEvent]:
+        """Return the last ``limit`` events of these types with ``seq < before``, newest first."""
+        return await self._reader.latest(session_id, types, before=before, limit=limit)
 
     async def compact(self, session_id: str, turn_id: str) -> int:
         """Delete the deltas of a turn whose complete block is on the tape; return how many.
@@ -136,6 +165,8 @@ class EventLog:
         Raises:
             TapeUnavailable: the database did not answer within the retry time; some may be deleted.
         """
+        # What completes the last blocks may still wait for its commit, and nobody comes back for deltas left over.
+        await self.flush()
         deleted = 0
         engine = self._database.write_engine
         while chunk := await self._retried(lambda: delete_superseded(engine, session_id, turn_id)):
@@ -159,6 +190,16 @@ class EventLog:
         closing = [self.append(target, interrupted, turn_id=turn_id, actor=SYSTEM) for turn_id in copied.open_turns]
         results = await asyncio.gather(*closing)
         return results[-1].seq if results else copied.last_seq
+
+    def is_damaged(self, session_id: str, turn_id: str) -> bool:
+        """Return whether an event of a turn was given up because the database did not answer; say so once.
+
+        Events that still wait are not lost yet: call :meth:`flush` before.
+        """
+        key = (session_id, turn_id)
+        is_damaged = key in self._damaged
+        self._damaged.discard(key)
+        return is_damaged
 
     async def flush(self) -> None:
         """Wait until everything appended before this call is committed and published, or has failed."""
@@ -193,6 +234,8 @@ class EventLog:
         if made is not None:
             return made
         made = draft(session_id, event, turn_id, actor, time.time_ns() // 1_000_000)
+        if made.is_large and pending.large_bytes >= limits.max_pending_large_bytes:
+            raise TapeOverloaded(pending.events, pending.large_bytes)
         if not pending:
             self._newest_batch = asyncio.get_running_loop().create_future()
             self._wake.set()
@@ -211,7 +254,7 @@ class EventLog:
                     await self._commit_pending()
         except asyncio.CancelledError as error:
             # The shutdown itself was cancelled: nobody may wait for what will not be written.
-            _give_up(self._pending.take(), error)
+            self._give_up(self._pending.take(), error)
             _finish(self._newest_batch)
             raise
 
@@ -222,17 +265,18 @@ class EventLog:
                 made.seal()
             self._announce(drafts, await self._retried(lambda: self._writer.write(drafts)))
         except asyncio.CancelledError as error:
-            _give_up(drafts, error)
+            self._give_up(drafts, error)
             raise
         except Exception as error:  # noqa: BLE001 - every tape hangs on this task: no error may end it
-            _give_up(drafts, error)
+            self._give_up(drafts, error)
         finally:
             self._pending.settle(drafts)
             _finish(batch)
 
     def _announce(self, drafts: list[Draft], outcomes: list[Outcome]) -> None:
+        short = self._limits.tool_result_bytes
         ends = [
-            (made, made.recorded(outcome) if isinstance(outcome, int) else outcome)
+            (made, made.recorded(outcome, short) if isinstance(outcome, int) else outcome)
             for made, outcome in zip(drafts, outcomes, strict=True)
         ]
         self._hub.publish([end for _, end in ends if isinstance(end, RecordedEvent)])
@@ -241,6 +285,19 @@ class EventLog:
                 _resolve(made, end)
             else:
                 _reject(made, end)
+
+    def _give_up(self, drafts: list[Draft], error: BaseException) -> None:
+        if not drafts:
+            return
+        _logger.error("tape_batch_lost", events=len(drafts), exc_info=error)
+        self._damaged.update((made.session_id, made.turn_id) for made in drafts if made.turn_id is not None)
+        for made in drafts:
+            # One exception for each: a shared one would collect the traceback of everybody it is raised in.
+            lost = TapeUnavailable(str(error))
+            lost.__cause__ = error
+            for waiter in made.waiters:
+                if not waiter.done():
+                    waiter.set_exception(lost)
 
     async def _retried[T](self, attempt: Callable[[], Awaitable[T]]) -> T:
         async def alone() -> T:
@@ -276,20 +333,7 @@ def _reject(made: Draft, error: TapeError) -> None:
             waiter.set_exception(error)
 
 
-def _give_up(drafts: list[Draft], error: BaseException) -> None:
-    if not drafts:
-        return
-    _logger.error("tape_batch_lost", events=len(drafts), exc_info=error)
-    for made in drafts:
-        # One exception for each: a shared one would collect the traceback of everybody it is raised in.
-        lost = TapeUnavailable(str(error))
-        lost.__cause__ = error
-        for waiter in made.waiters:
-            if not waiter.done():
-                waiter.set_exception(lost)
-
-
-def _writer_for(database: Database) -> TapeWriter:
+def _writer_for(database: Database, may_write: Callable[[str], bool] | None) -> TapeWriter:
     if database.dialect == "sqlite":
-        return SqliteWriter(database.sqlite_path)
-    return PostgresWriter(database.conninfo)
+        return SqliteWriter(database.sqlite_path, may_write)
+    return PostgresWriter(database.conninfo, may_write)

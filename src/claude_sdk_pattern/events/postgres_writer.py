@@ -47,8 +47,8 @@ _SELECT_CLIENT_IDS = """
 class PostgresWriter(TapeWriter):
     """One connection, opened when first needed and again after it broke."""
 
-    def __init__(self, conninfo: str) -> None:
-        super().__init__()
+    def __init__(self, conninfo: str, may_write: Callable[[str], bool] | None = None) -> None:
+        super().__init__(may_write)
         self._conninfo = conninfo
         given = conninfo_to_dict(conninfo).get("options") or ""
         # A server may be set to answer before the flush; what we publish must be on disk.

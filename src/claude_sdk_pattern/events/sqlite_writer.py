@@ -25,8 +25,8 @@ _SELECT_CLIENT_ID = "SELECT seq, turn_id FROM events WHERE session_id = ? AND cl
 class SqliteWriter(TapeWriter):
     """One connection, one thread. Several hops between threads per commit are what makes the pooled way slow."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__()
+    def __init__(self, path: str, may_write: Callable[[str], bool] | None = None) -> None:
+        super().__init__(may_write)
         self._path = path
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tape-writer")
         self._connection: sqlite3.Connection | None = None

@@ -1,7 +1,7 @@
 """What the log needs of a database: take drafts, number them, commit them in one transaction."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from claude_sdk_pattern.events.drafts import Draft
@@ -32,9 +32,13 @@ class TapeWriter(ABC):
 
     A subclass says how to ask and insert. What is common is here: remembering numbers, and finding out after a
     failure whether the commit had gone through nevertheless.
+
+    Args:
+        may_write: tells by its id whether a session's tape is this server's to write. None: all are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, may_write: Callable[[str], bool] | None = None) -> None:
+        self._may_write = may_write
         self._heads: dict[str, int] = {}
         self._unsure: tuple[Sequence[Draft], Numbered] | None = None
 
@@ -52,7 +56,13 @@ class TapeWriter(ABC):
             if await self._holds(_row(*unsure[1].rows[0])):
                 self._unsure = None
                 return unsure[1].outcomes
-        numbered = number(drafts, await self._heads_of(drafts), await self._taken_by(drafts))
+        heads, taken = await self._heads_of(drafts), await self._taken_by(drafts)
+        # Asked when the numbers are known, not before: a server that is paused from here on finds its numbers used by
+        # the event with which the session's next owner begins, and then asks again.
+        elsewhere: set[str] = set()
+        if self._may_write is not None:
+            elsewhere = {session_id for session_id in heads if not self._may_write(session_id)}
+        numbered = number(drafts, heads, taken, elsewhere)
         if numbered.rows:
             self._unsure = (drafts, numbered)
             try:

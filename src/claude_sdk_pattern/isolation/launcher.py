@@ -40,6 +40,9 @@ AGENT_ENVIRONMENT = (
     "DISABLE_AUTOUPDATER",
 )
 
+# The variable with the token of an agent process. Everything the agent starts inherits it, unless it takes pains.
+TOKEN_VARIABLE = "ANTHROPIC_API_KEY"  # noqa: S105 - its name
+
 # The variable that tells the script which folder to mount; the script consumes it.
 WORKSPACE_VARIABLE = "CLAUDE_SDK_PATTERN_WORKSPACE"
 

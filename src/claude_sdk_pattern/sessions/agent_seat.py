@@ -34,6 +34,18 @@ class SessionAgent(AgentListener, SlotHolder, Protocol):
         """Learn that no warm process fits, so that one has to be started."""
         ...
 
+    async def last_checkpoint(self) -> str | None:
+        """Return the agent's name for the last thing it has to remember, None if there is nothing.
+
+        Raises:
+            AgentStartError: that cannot be found out now.
+        """
+        ...
+
+    def on_memory_lost(self) -> None:
+        """Learn that the process begins without what was said before, because the transcript is gone."""
+        ...
+
 
 class AgentSeat:
     """Holds a session's agent process, or none. Only its owner uses it, one call at a time."""
@@ -109,18 +121,23 @@ class AgentSeat:
             return warm, "warm"
         self._owner.on_preparing()
         transcript, workspace = session.agent_session_id, session.workspace_id
-        if transcript is not None and workspace is not None and await factory.has_transcript(transcript):
-            resumed = await factory.resume(
-                profile,
-                model=session.model,
-                permission_mode=mode,
-                workspace_id=workspace,
-                agent_session_id=transcript,
-            )
-            return resumed, "resume"
+        checkpoint = None
+        if transcript is not None and workspace is not None:
+            checkpoint = await self._owner.last_checkpoint()
+            if await factory.has_transcript(transcript, entry_uuid=checkpoint):
+                resumed = await factory.resume(
+                    profile,
+                    model=session.model,
+                    permission_mode=mode,
+                    workspace_id=workspace,
+                    agent_session_id=transcript,
+                )
+                return resumed, "resume"
         fresh = await factory.start_fresh(
             profile, model=session.model, permission_mode=mode, primed=False, workspace_id=workspace
         )
+        if checkpoint is not None:
+            self._owner.on_memory_lost()
         return fresh, "cold"
 
 

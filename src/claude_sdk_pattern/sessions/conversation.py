@@ -8,7 +8,7 @@ brings it back by resume.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,15 @@ from uuid_utils import uuid4
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events import types as events
-from claude_sdk_pattern.events.errors import DuplicateClientId, TapeError
+from claude_sdk_pattern.events.errors import (
+    DuplicateClientId,
+    TapeClosed,
+    TapeError,
+    TapeOverloaded,
+    TapeTakenOver,
+    TapeUnavailable,
+    UnknownSession,
+)
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import AGENT, SYSTEM
 from claude_sdk_pattern.events.types import Event
@@ -33,26 +41,38 @@ from claude_sdk_pattern.model_gateway.usage import UsageRecord
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, SessionAgent, apply_settings
 from claude_sdk_pattern.sessions.approvals import Answer, Approvals
+from claude_sdk_pattern.sessions.attachments import AttachmentStore
 from claude_sdk_pattern.sessions.checkpoints import START, Checkpoints
+from claude_sdk_pattern.sessions.disk import DiskWatermark, is_out_of_space, told_as_full
 from claude_sdk_pattern.sessions.errors import (
     AgentCrashedError,
+    AgentStartError,
+    AttachmentNotFoundError,
     EmptyMessageError,
     MessageTooLongError,
     QueueFullError,
+    SessionElsewhereError,
     ShuttingDownError,
+    StorageFullError,
+    TooManyAttachmentsError,
     TooManyWaitingError,
 )
 from claude_sdk_pattern.sessions.history import History
+from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, unavailable
+from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, find_last_checkpoint
 from claude_sdk_pattern.sessions.recovery import closing_events
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
 from claude_sdk_pattern.sessions.turn_meter import TurnMeter
-from claude_sdk_pattern.sessions.turns import StopReason, Turn, TurnGuard
+from claude_sdk_pattern.sessions.turns import Ending, StopReason, Turn, TurnGuard
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.telemetry.metrics import Metrics
 
 logger = structlog.get_logger(__name__)
+
+# How often a turn that the tape lost a part of is tried to be closed; the log itself tries for longer each time.
+_MEND_SECONDS = 1.0
 
 # What a session is called until its first message names it.
 UNTITLED = "New chat"
@@ -74,6 +94,9 @@ class ConversationServices:
     history: History
     checkpoints: Checkpoints
     workspaces: Workspaces
+    leases: Leases
+    attachments: AttachmentStore
+    disk: DiskWatermark
     is_watched: Callable[[str], bool]
     """Whether anybody has a session open now."""
 
@@ -120,7 +143,7 @@ class Conversation(SessionAgent):
         self._turn: Turn | None = None
         self._is_working = False
         self._seat = AgentSeat(self, services.source)
-        self._state = TranslationState()
+        self._state = TranslationState(wants_data=session.output_schema is not None)
         self._meter = services.model.meter(session.id, spent_usd=session.cost_usd)
         self._meter.on_usage = self._on_usage
         self._billed_usd = self._meter.spent_usd
@@ -173,11 +196,15 @@ class Conversation(SessionAgent):
             return self._state.status or "thinking"
         return "hibernated" if self.process is None else "idle"
 
-    async def submit(self, text: str, *, client_id: str, actor: str) -> Accepted:
+    async def submit(self, text: str, *, client_id: str, actor: str, attachments: Sequence[str] = ()) -> Accepted:
         """Put a message on the tape and in the queue; the same ``client_id`` again gets the first answer again.
 
+        ``attachments`` are the ids of files uploaded to this session; with some, the text may be empty.
+
         Raises:
-            MessageRefusedError: it is empty, too long, or too many wait.
+            MessageRefusedError: it is empty, too long, carries too many files, or too many wait.
+            AttachmentNotFoundError: one of the files was not uploaded to this session.
+            StorageFullError: the disk is almost full.
             ShuttingDownError: the server is stopping.
             TapeError: it could not be stored; nothing of it is kept.
         """
@@ -186,12 +213,12 @@ class Conversation(SessionAgent):
             return known
         if known is not None:
             return await asyncio.shield(known)
-        self._check(text)
+        self._check(text, attachments)
         accepting: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
         self._accepted[client_id] = accepting
         self._accepting += 1
         try:
-            accepted = await self._accept(text, client_id, actor)
+            accepted = await self._accept(text, client_id, actor, attachments)
         except BaseException as error:
             del self._accepted[client_id]
             accepting.set_exception(error if isinstance(error, Exception) else ShuttingDownError())
@@ -324,30 +351,53 @@ class Conversation(SessionAgent):
         if self._background:
             await asyncio.gather(*self._background, return_exceptions=True)
 
+    async def abandon(self) -> None:
+        """End the process at once and write nothing: the lease was lost. Whoever finds the turns open closes them."""
+        self._closing = True
+        if self._seat.process is not None:
+            self._seat.process.kill()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._approvals.deny_all("Another server works on this session now.")
+        await self._seat.clear()
+        for work in [self._queue.get_nowait() for _ in range(self._queue.qsize())]:
+            if not isinstance(work, Turn):
+                work.fail(SessionElsewhereError(retry_after_seconds=1))
+        if self._checkpointing is not None:
+            await self._checkpointing
+        if self._background:
+            await asyncio.gather(*self._background, return_exceptions=True)
+        # What waits is refused by now. It must be gone before this server may take the lease again.
+        await self._services.log.flush()
+
     # --- accepting messages -------------------------------------------------------------------------------------
 
-    def _check(self, text: str) -> None:
+    def _check(self, text: str, attachments: Sequence[str]) -> None:
         settings = self._services.settings
         if self._closing:
             raise ShuttingDownError
-        if not text.strip():
+        if not text.strip() and not attachments:
             raise EmptyMessageError
         if len(text) > settings.max_message_length:
             raise MessageTooLongError(len(text), settings.max_message_length)
         if self._queue.qsize() >= settings.max_queued_messages:
             raise QueueFullError(settings.max_queued_messages)
+        if len(attachments) > settings.max_attachments_per_message:
+            raise TooManyAttachmentsError(len(attachments), settings.max_attachments_per_message)
+        self._services.disk.require()
         self._seat.check()
 
-    async def _accept(self, text: str, client_id: str, actor: str) -> Accepted:
+    async def _accept(self, text: str, client_id: str, actor: str, attachment_ids: Sequence[str]) -> Accepted:
         turn_id = str(uuid4())
-        message = events.UserMessage(text=text, client_id=client_id)
+        attachments = await self._services.attachments.take(self._session.id, attachment_ids)
+        message = events.UserMessage(text=text, client_id=client_id, attachments=attachments)
         try:
             recorded = await self._services.log.append(self._session.id, message, turn_id=turn_id, actor=actor)
         except DuplicateClientId as duplicate:
             return Accepted(turn_id=duplicate.turn_id or "", seq=duplicate.seq)
-        self._queue.put_nowait(Turn(turn_id=turn_id, seq=recorded.seq, text=text))
+        self._queue.put_nowait(Turn(turn_id=turn_id, seq=recorded.seq, text=text, attachments=attachments))
         if self._session.title == UNTITLED:
-            self._name_after(text)
+            self._name_after(text.strip() or attachments[0].name)
         return Accepted(turn_id=turn_id, seq=recorded.seq)
 
     def _name_after(self, text: str) -> None:
@@ -367,19 +417,22 @@ class Conversation(SessionAgent):
                 # Begun now it would only be cut off; `aclose` answers for it.
                 self._queue.put_nowait(work)
                 return
-            self._is_working = True
+            self._is_working, is_damaged = True, False
             if isinstance(work, Turn):
                 self._turn = work
                 try:
                     await self._run_turn(work)
                 except TapeError:
-                    # The tape cannot take anything now. The turn stays open on it and is closed at the next start.
+                    # The tape cannot take anything now.
                     logger.exception("turn_not_recorded", session_id=self._session.id)
+                    is_damaged = True
             else:
                 await self._run_errand(work)
             self._turn, self._is_working = None, False
             self._idle_since = asyncio.get_running_loop().time()
             self._seat.notify_idle()
+            if isinstance(work, Turn):
+                await self._mend(work, is_damaged=is_damaged)
 
     async def _run_errand(self, errand: _Errand) -> None:
         try:
@@ -428,6 +481,7 @@ class Conversation(SessionAgent):
         if not turn.stop_asked.is_set() and self._is_refused(turn):
             return
         try:
+            self._services.disk.require()
             process = await self._send(turn)
             if process is None:
                 self._emit(events.Result(subtype=turn.ending.subtype, is_error=False))
@@ -442,9 +496,9 @@ class Conversation(SessionAgent):
         except Exception as error:  # noqa: BLE001 - reasons below
             # A full disk, a database that is away: whatever keeps an agent from its seat ends this turn and not the
             # session, which would otherwise never answer again.
-            self._report_no_start(error)
+            reason = self._report_no_start(error)
             if not turn.done.done():
-                self._emit(events.Result(subtype="error", is_error=True, error="The agent could not be started."))
+                self._emit(events.Result(subtype="error", is_error=True, error=reason))
         finally:
             if not turn.done.done():
                 turn.done.set_result(None)
@@ -460,6 +514,7 @@ class Conversation(SessionAgent):
         Raises:
             AgentStartError, AgentCrashedError: there is none to be had.
         """
+        content: str | list[events.JsonObject] | None = None
         for is_last in (False, True):
             if turn.stop_asked.is_set():
                 return None
@@ -467,9 +522,11 @@ class Conversation(SessionAgent):
             await self._finish_checkpoint()
             if turn.stop_asked.is_set():
                 return None
+            # Once: a second process finds the files where the first would have.
+            content = content or await self._content_of(turn, process)
             self._heard_at = asyncio.get_running_loop().time()
             try:
-                await process.send(turn.text, message_uuid=turn.turn_id)
+                await process.send(content, message_uuid=turn.turn_id)
                 if self._seat.process is not process:
                     raise AgentCrashedError("the agent process ended")
             except AgentCrashedError:
@@ -480,6 +537,17 @@ class Conversation(SessionAgent):
                 turn.is_sent = True
                 return process
         return None
+
+    async def _content_of(self, turn: Turn, process: AgentProcess) -> str | list[events.JsonObject]:
+        """Return a turn's message as the agent gets it, with its files in the workspace."""
+        if not turn.attachments:
+            return turn.text
+        workspace = self._services.workspaces.ensure(process.workspace_id)
+        delivered = await self._services.attachments.deliver(self._session.id, workspace, turn.text, turn.attachments)
+        for attachment in delivered.not_shown:
+            text = f"{attachment.name} is too large to be shown to the agent. It lies in its workspace, as a file."
+            self._emit(events.Notice(code="attachment_not_shown", message=text))
+        return delivered.content
 
     def _is_refused(self, turn: Turn) -> bool:
         """End the turn at once if the model is not to be asked; the message stays and can be sent again."""
@@ -508,13 +576,23 @@ class Conversation(SessionAgent):
             on_stop=lambda: self._approvals.deny_all("The turn was stopped."),
         )
 
-    def _report_no_start(self, error: Exception) -> None:
+    def _report_no_start(self, error: Exception) -> str:
+        """Tell why a turn could not begin; return the same in short."""
         logger.error("agent_start_failed", session_id=self._session.id, exc_info=error)
         if isinstance(error, TooManyWaitingError):
             self._emit(events.Error(code="server_busy", message=str(error), recoverable=True))
-            return
+            return str(error)
+        if isinstance(error, StorageFullError) or is_out_of_space(error):
+            text = "The server's storage is full. Your message is saved; send it again when there is room."
+            self._emit(events.Error(code="storage_full", message=text, recoverable=True))
+            return "The server's storage is full."
+        if isinstance(error, AttachmentNotFoundError):
+            text = "A file of this message is not there any more. Attach it again."
+            self._emit(events.Error(code="attachment_not_found", message=text, recoverable=False))
+            return text
         text = "The agent could not be started. Your message is saved; try again in a moment."
         self._emit(events.Error(code="agent_start_failed", message=text, recoverable=True))
+        return "The agent could not be started."
 
     async def _recover(self, turn: Turn, error: AgentCrashedError) -> None:
         """Close a turn whose process died, and bring the process back."""
@@ -544,9 +622,9 @@ class Conversation(SessionAgent):
         else:
             self._emit(events.Status(status="recovered"))
 
-    async def _finish_broken(self, turn: Turn) -> None:
+    async def _finish_broken(self, turn: Turn, ending: Ending | None = None) -> None:
         """Append what a broken turn lacks and its one result, unless it has that by now."""
-        log, ending = self._services.log, turn.ending
+        log, ending = self._services.log, ending or turn.ending
         await log.flush()
         recorded = [item for item in await log.read(self._session.id, after=turn.seq) if item.turn_id == turn.turn_id]
         if any(item.type == "result" for item in recorded):
@@ -555,12 +633,37 @@ class Conversation(SessionAgent):
             log.append_nowait(self._session.id, event, turn_id=turn.turn_id, actor=SYSTEM)
         result = events.Result(
             subtype=ending.subtype,
-            is_error=ending.subtype == "timeout",
+            is_error=ending.subtype != "interrupted",
             cost_usd=self._bill(),
             error=ending.message,
         )
         self._turn_meter.observe(result)
         await log.append(self._session.id, result, turn_id=turn.turn_id, actor=SYSTEM)
+
+    async def _mend(self, turn: Turn, *, is_damaged: bool) -> None:
+        """Give a turn its end on the tape if the tape lost any of it, however long the database stays away.
+
+        A turn that is still open when the server stops is closed at the next start.
+        """
+        log = self._services.log
+        with contextlib.suppress(TapeClosed, TapeTakenOver, UnknownSession):
+            while True:
+                await log.flush()
+                is_damaged = log.is_damaged(self._session.id, turn.turn_id) or is_damaged
+                if not is_damaged:
+                    return
+                text = "The server's storage was full or did not answer, and part of this answer is lost."
+                lost = events.Error(code="storage_unavailable", message=text, recoverable=True)
+                try:
+                    recorded = await log.read(self._session.id, after=turn.seq, types=["result"])
+                    await log.append(self._session.id, lost, turn_id=turn.turn_id, actor=SYSTEM)
+                    if not any(item.turn_id == turn.turn_id for item in recorded):
+                        await self._finish_broken(turn, Ending("error", message=text))
+                        self._emit(events.Status(status="idle"))
+                    return
+                except (TapeUnavailable, TapeOverloaded):
+                    logger.warning("turn_waits_for_the_tape", session_id=self._session.id, turn_id=turn.turn_id)
+                await asyncio.sleep(_MEND_SECONDS)
 
     # --- checkpoints of the files -------------------------------------------------------------------------------
 
@@ -612,6 +715,22 @@ class Conversation(SessionAgent):
             self._in_background(self._services.repository.update(self._session.id, **ids))
         return process
 
+    async def last_checkpoint(self) -> str | None:
+        """Find on the tape what the agent has to remember.
+
+        Raises:
+            AgentStartError: the tape cannot be read.
+        """
+        try:
+            return await find_last_checkpoint(self._services.log, self._session.id)
+        except TapeError as error:
+            raise AgentStartError("the tape could not be read") from error
+
+    def on_memory_lost(self) -> None:
+        """Tell that the agent begins without what was said before."""
+        logger.warning("agent_memory_lost", session_id=self._session.id)
+        self._emit(MEMORY_LOST)
+
     # --- what the process says (AgentListener) ------------------------------------------------------------------
 
     def on_message(self, message: Message | UnknownMessage) -> None:
@@ -625,6 +744,8 @@ class Conversation(SessionAgent):
             now_ms = time.monotonic_ns() // 1_000_000
             self._state, found = translate(self._state, message, now_ms=now_ms, report=report)
             found = [self._as_stopped(event) for event in found]
+            if isinstance(message, ResultMessage) and self._services.disk.is_exhausted:
+                found = told_as_full(found)
             for event in found:
                 self._emit(event, actor=AGENT)
         except TapeError:
@@ -655,6 +776,11 @@ class Conversation(SessionAgent):
     def _on_result(self, message: ResultMessage, found: list[Event]) -> None:
         values: dict[str, Any] = {}
         self._crashes = 0
+        if self._session.agent_session_id not in (None, message.session_id):
+            # The agent has gone on under another id, as it does when a person tells it to forget with `/clear`.
+            self._session = replace(self._session, agent_session_id=message.session_id)
+            values["agent_session_id"] = message.session_id
+            self._emit(MEMORY_CLEARED)
         for event in found:
             if isinstance(event, events.Context):
                 values["context_percent"] = event.percent
@@ -723,6 +849,9 @@ class Conversation(SessionAgent):
         """Run bookkeeping that no one waits for now; :meth:`aclose` waits for all of it."""
 
         async def run() -> None:
+            if not self._services.leases.holds(self._session.id):
+                work.close()
+                return
             try:
                 await work
             except Exception:

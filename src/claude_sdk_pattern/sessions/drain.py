@@ -69,14 +69,6 @@ class Drain:
             await asyncio.gather(rested, hurried, return_exceptions=True)
 
 
-async def close_all(conversations: Collection[Conversation]) -> None:
-    """End conversations side by side; what goes wrong with one is logged and keeps none of the others."""
-    outcomes = await asyncio.gather(*(conversation.aclose() for conversation in conversations), return_exceptions=True)
-    for conversation, outcome in zip(conversations, outcomes, strict=True):
-        if isinstance(outcome, BaseException):
-            logger.error("session_not_closed", session_id=conversation.session.id, exc_info=outcome)
-
-
 async def _wait_until(moment: float, *awaited: asyncio.Future[Any]) -> None:
     """Wait for the first of several, at most until a moment on the event loop's clock."""
     seconds = max(0.0, moment - asyncio.get_running_loop().time())

@@ -7,9 +7,14 @@
     ├── MessageRefusedError        the message was not accepted; nothing of it is on the tape
     │   ├── MessageTooLongError    longer than the server allows; shorten it
     │   ├── EmptyMessageError      nothing but white space
+    │   ├── TooManyAttachmentsError  more files than a message may carry, or than may wait to be sent
     │   ├── QueueFullError         too many messages wait already; try again when some were answered
     │   └── TooManyWaitingError    too many sessions wait for an agent process; try again in a moment
+    ├── AttachmentNotFoundError    no file with this id was uploaded to this session
+    ├── AttachmentTooLargeError    the file is larger than the server allows; nothing of it is kept
+    ├── StorageFullError           the disk is almost full: nothing new is begun until there is room again
     ├── RequestNotPendingError     the permission request was answered, expired or never was
+    ├── SessionElsewhereError      another server works on the session; try again there, or here in a moment
     ├── NothingToForkError         the session has no answered turn to begin a fork from
     ├── NothingToRewindError       there is no message with that number to go back to
     └── ShuttingDownError          the server is stopping; try again in a moment
@@ -48,6 +53,15 @@ class EmptyMessageError(MessageRefusedError):
         super().__init__("the message is empty")
 
 
+class TooManyAttachmentsError(MessageRefusedError):
+    """A message carries more files than allowed, or more were uploaded to a session without being sent."""
+
+    def __init__(self, count: int, limit: int) -> None:
+        super().__init__(f"{count} files are too many; at most {limit} are allowed")
+        self.count = count
+        self.limit = limit
+
+
 class QueueFullError(MessageRefusedError):
     """Too many messages of this session wait for their turn."""
 
@@ -64,12 +78,45 @@ class TooManyWaitingError(MessageRefusedError):
         self.waiting = waiting
 
 
+class AttachmentNotFoundError(SessionError):
+    """No file with this id was uploaded to this session."""
+
+    def __init__(self) -> None:
+        super().__init__("no such file was uploaded to this session")
+
+
+class AttachmentTooLargeError(SessionError):
+    """The file is larger than the server allows; nothing of it is kept."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the file is larger than {limit} bytes")
+        self.limit = limit
+
+
+class StorageFullError(SessionError):
+    """The server's disk is almost full. Nothing new is begun until there is room again."""
+
+    def __init__(self) -> None:
+        super().__init__("the server's storage is almost full; try again later")
+
+
 class RequestNotPendingError(SessionError):
     """The permission request was answered, has expired, or never was."""
 
     def __init__(self, request_id: str) -> None:
         super().__init__("this permission request is not pending any more")
         self.request_id = request_id
+
+
+class SessionElsewhereError(SessionError):
+    """Another server works on the session. It can be read here, and changed there.
+
+    ``retry_after_seconds`` is when this server could take it over if that one does not answer any more.
+    """
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__("another server works on this session; try again in a moment")
+        self.retry_after_seconds = retry_after_seconds
 
 
 class NothingToForkError(SessionError):

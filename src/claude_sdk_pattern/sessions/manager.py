@@ -1,24 +1,31 @@
 """SessionManager: the sessions of this server, those that are awake and those that only exist."""
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import structlog
+from sqlalchemy.exc import DBAPIError
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.events.errors import TapeError
 from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
+from claude_sdk_pattern.sessions.attachments import AttachmentStore
 from claude_sdk_pattern.sessions.checkpoints import Checkpoints
 from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
-from claude_sdk_pattern.sessions.drain import Drain, close_all
-from claude_sdk_pattern.sessions.errors import ShuttingDownError
+from claude_sdk_pattern.sessions.disk import DiskWatermark
+from claude_sdk_pattern.sessions.drain import Drain
+from claude_sdk_pattern.sessions.errors import SessionElsewhereError, SessionNotFoundError, ShuttingDownError
 from claude_sdk_pattern.sessions.history import History
+from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.pool import PoolLimits, WarmPool
 from claude_sdk_pattern.sessions.process_factory import TRANSCRIPT_PROJECT, ProcessFactory
 from claude_sdk_pattern.sessions.recovery import closing_events
@@ -61,6 +68,7 @@ class SessionManager:
         workspaces: Workspaces,
         model: ModelGateway,
         metrics: Metrics,
+        leases: Leases,
     ) -> None:
         self.repository = SessionRepository(database)
         self.processes = factory
@@ -76,9 +84,15 @@ class SessionManager:
         self._log = log
         self._hub = hub
         self.workspaces = workspaces
+        self._leases = leases
+        leases.on_lost = self._on_lease_lost
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
         self._history = History(log, self._transcripts)
         self._checkpoints = Checkpoints(settings.data_dir)
+        disk = DiskWatermark(settings.data_dir, min_free_bytes=settings.min_free_disk_mb * 1024 * 1024)
+        self.attachments = AttachmentStore(
+            database, settings.data_dir, disk=disk, max_bytes=settings.max_attachment_bytes
+        )
         self._slots = ProcessSlots(settings.max_sessions, max_waiting=settings.max_waiting_sessions)
         self._services = ConversationServices(
             settings=settings,
@@ -89,11 +103,17 @@ class SessionManager:
             history=self._history,
             checkpoints=self._checkpoints,
             workspaces=workspaces,
+            leases=leases,
+            attachments=self.attachments,
+            disk=disk,
             is_watched=lambda session_id: hub.subscriber_count(session_id) > 0,
             metrics=metrics,
         )
         self._conversations: dict[str, Conversation] = {}
         self._opening: dict[str, asyncio.Task[Conversation]] = {}
+        # Held by whatever takes or gives up a session: a lease that is just being given back must not be taken.
+        self._handovers: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._abandoning: set[asyncio.Task[None]] = set()
         self._watchdog = Watchdog(
             settings,
             self._conversations.values,
@@ -105,11 +125,14 @@ class SessionManager:
 
     async def __aenter__(self) -> Self:
         await self.workspaces.sweep_private()
-        await self._close_broken_turns()
+        await self.attachments.sweep()
+        await self._close_broken_turns({session_id for session_id, _ in await self._log.open_turns()})
+        await self._leases.forget_earlier_runs()
         await self.pool.__aenter__()
         self._tasks = [
             asyncio.create_task(self._watchdog.run(), name="watchdog"),
             asyncio.create_task(self._close_unwatched(), name="session-janitor"),
+            asyncio.create_task(self._look_after_orphaned_sessions(), name="session-recovery"),
         ]
         return self
 
@@ -156,9 +179,14 @@ class SessionManager:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await close_all(conversations)
+        await asyncio.gather(*self._abandoning)
+        # Side by side, and what goes wrong with one keeps none of the others.
+        session_ids = list(self._conversations)
+        outcomes = await asyncio.gather(*map(self._close, session_ids), return_exceptions=True)
+        for session_id, outcome in zip(session_ids, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                logger.error("session_not_closed", session_id=session_id, exc_info=outcome)
         await self._slots.aclose()
-        self._conversations.clear()
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -236,7 +264,9 @@ class SessionManager:
             forked_from=source.id,
             context_percent=source.context_percent,
         )
-        await self._log.copy(source.id, target.id, until=place.seq)
+        async with self._held(target.id):
+            await self._log.copy(source.id, target.id, until=place.seq)
+        await self.attachments.copy(source.id, target.id)
         return await self.repository.get(target.id)
 
     async def _copy_files(self, source: Session, checkpoint: str | None) -> str | None:
@@ -251,19 +281,31 @@ class SessionManager:
         return copy
 
     async def delete(self, session_id: str) -> None:
-        """Delete a session with its tape, its transcript and its files; whoever watches it is disconnected."""
-        session = await self.repository.get(session_id)
-        conversation = self._conversations.pop(session_id, None)
-        if conversation is not None:
-            session = conversation.session
-            await conversation.aclose()
-        self._hub.close_session(session_id)
-        await self.repository.delete(session_id)
+        """Delete a session with its tape, its transcript and its files; whoever watches it is disconnected.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            SessionElsewhereError: another server works on it.
+        """
+        async with self._handover(session_id):
+            conversation = self._conversations.pop(session_id, None)
+            if conversation is None:
+                await self._leases.acquire(session_id)
+            try:
+                if conversation is not None:
+                    await conversation.aclose()
+                session = await self.repository.get(session_id)
+                # The lease goes with it. Whoever watches is told afterwards, and finds that it is gone.
+                await self.repository.delete(session_id)
+                self._hub.close_session(session_id)
+            finally:
+                self._leases.let_expire(session_id)
         if session.agent_session_id is not None:
             await self._history.forget(session.agent_session_id)
         if session.workspace_id is not None:
             await self.workspaces.remove(session.workspace_id)
             await self._checkpoints.remove(self.workspaces.path(session.workspace_id))
+        await self.attachments.remove(session_id)
 
     # --- conversations ------------------------------------------------------------------------------------------
 
@@ -272,6 +314,7 @@ class SessionManager:
 
         Raises:
             SessionNotFoundError: there is no such session.
+            SessionElsewhereError: another server works on it.
             ShuttingDownError: the server is stopping.
         """
         conversation = self._conversations.get(session_id)
@@ -287,26 +330,125 @@ class SessionManager:
             opening.add_done_callback(lambda _: self._opening.pop(session_id, None))
         return await asyncio.shield(opening)
 
-    async def submit(self, session_id: str, text: str, *, client_id: str, actor: str) -> Accepted:
+    async def submit(
+        self, session_id: str, text: str, *, client_id: str, actor: str, attachments: Sequence[str] = ()
+    ) -> Accepted:
         """Put a message into a session; see :meth:`Conversation.submit`."""
         conversation = await self.open(session_id)
-        return await conversation.submit(text, client_id=client_id, actor=actor)
+        return await conversation.submit(text, client_id=client_id, actor=actor, attachments=attachments)
 
     async def _open(self, session_id: str) -> Conversation:
-        session = await self.repository.get(session_id)
-        accepted = await self._log.client_ids(session_id)
-        if self.is_closing:
-            raise ShuttingDownError
-        conversation = Conversation(session, accepted, self._services)
-        self._conversations[session_id] = conversation
-        return conversation
+        async with self._handover(session_id):
+            await self._take(session_id)
+            try:
+                session = await self.repository.get(session_id)
+                accepted = await self._log.client_ids(session_id)
+            except BaseException:
+                await self._leases.release(session_id)
+                raise
+            if not self._leases.holds(session_id):
+                # The database took so long that the lease ran out meanwhile.
+                raise SessionElsewhereError(retry_after_seconds=1)
+            conversation = Conversation(session, accepted, self._services)
+            self._conversations[session_id] = conversation
+            return conversation
+
+    async def _close(self, session_id: str) -> None:
+        """Close a conversation, and let other servers have the session."""
+        async with self._handover(session_id):
+            conversation = self._conversations.pop(session_id, None)
+            if conversation is None:
+                return
+            try:
+                await conversation.aclose()
+                await self._leases.release(session_id)
+            except (TapeError, DBAPIError):
+                # A turn may be open still. Whoever finds the lease expired closes it.
+                logger.exception("session_not_closed", session_id=session_id)
+                self._leases.let_expire(session_id)
+
+    def _handover(self, session_id: str) -> asyncio.Lock:
+        return self._handovers.setdefault(session_id, asyncio.Lock())
+
+    # --- leases -------------------------------------------------------------------------------------------------
+
+    async def _take(self, session_id: str) -> None:
+        """Take a session's lease, and close what its last owner left open. The caller holds the handover.
+
+        Raises:
+            SessionElsewhereError: another server works on it.
+            SessionNotFoundError: there is no such session.
+            TapeError: it could not be closed; the lease is given up again.
+        """
+        last_owner = await self._leases.acquire(session_id)
+        if last_owner is None:
+            return
+        try:
+            await self._close_open_turns(session_id)
+            if last_owner != self._leases.node_id:
+                logger.info("session_taken_over", session_id=session_id, last_owner=last_owner)
+                # Its process is gone. Being committed, this also takes the number that the last owner would use next,
+                # so that it cannot write any more should it only have been asleep.
+                await self._log.append(session_id, events.Status(status="hibernated"), actor=SYSTEM)
+        except BaseException:
+            self._leases.let_expire(session_id)
+            raise
+
+    @contextlib.asynccontextmanager
+    async def _held(self, session_id: str) -> AsyncGenerator[None]:
+        """Hold the lease of a session that is not open here. Raises what :meth:`_take` does."""
+        async with self._handover(session_id):
+            await self._take(session_id)
+            try:
+                yield
+            except BaseException:
+                self._leases.let_expire(session_id)
+                raise
+            await self._leases.release(session_id)
+
+    def _on_lease_lost(self, session_id: str) -> None:
+        conversation = self._conversations.pop(session_id, None)
+        if conversation is None:
+            return
+        abandoning = asyncio.create_task(self._abandon(session_id, conversation))
+        self._abandoning.add(abandoning)
+        abandoning.add_done_callback(self._abandoning.discard)
+
+    async def _abandon(self, session_id: str, conversation: Conversation) -> None:
+        async with self._handover(session_id):
+            # Whoever watches comes back, and reads what the next owner writes.
+            self._hub.close_session(session_id)
+            await conversation.abandon()
 
     # --- the life cycle -----------------------------------------------------------------------------------------
 
-    async def _close_broken_turns(self) -> None:
-        """Give every turn that a killed server left open its one result."""
-        for session_id, turn_id in await self._log.open_turns():
-            recorded = await self._log.read(session_id)
+    async def _look_after_orphaned_sessions(self) -> None:
+        """Close, all the time, the turns of servers that do not renew their leases any more."""
+        while True:
+            await asyncio.sleep(self._leases.beat_seconds)
+            try:
+                await self._close_broken_turns(await self._leases.expired())
+            except (TapeError, DBAPIError) as error:
+                logger.warning("sessions_not_looked_after", error=str(error).partition("\n")[0])
+            except Exception:
+                logger.exception("sessions_not_looked_after")
+
+    async def _close_broken_turns(self, session_ids: Iterable[str]) -> None:
+        """Give every turn that a killed server left open in these sessions its one result."""
+        for session_id in session_ids:
+            if session_id in self._conversations or session_id in self._opening:
+                continue
+            # Held by another server now, or deleted: nothing is left to do.
+            with contextlib.suppress(SessionElsewhereError, SessionNotFoundError):
+                async with self._held(session_id):
+                    await self._close_open_turns(session_id)
+
+    async def _close_open_turns(self, session_id: str) -> None:
+        # What this server wrote itself before it lost the lease.
+        await self._log.flush()
+        turns = [turn_id for _, turn_id in await self._log.open_turns(session_id)]
+        recorded = await self._log.read(session_id) if turns else []
+        for turn_id in turns:
             for event in closing_events(item.event for item in recorded if item.turn_id == turn_id):
                 self._log.append_nowait(session_id, event, turn_id=turn_id, actor=SYSTEM)
             result = events.Result(subtype="interrupted", is_error=False, error="The server was restarted.")
@@ -320,5 +462,4 @@ class SessionManager:
             await asyncio.sleep(_JANITOR_SECONDS)
             for session_id, conversation in list(self._conversations.items()):
                 if conversation.process is None and not conversation.is_busy and not conversation.is_watched:
-                    del self._conversations[session_id]
-                    await conversation.aclose()
+                    await self._close(session_id)

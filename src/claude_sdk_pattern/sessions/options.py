@@ -9,7 +9,7 @@ from typing import Any
 from claude_agent_sdk import CanUseTool, ClaudeAgentOptions, PermissionMode, SessionStore
 
 from claude_sdk_pattern.config.settings import Settings
-from claude_sdk_pattern.isolation.launcher import WORKSPACE_VARIABLE
+from claude_sdk_pattern.isolation.launcher import TOKEN_VARIABLE, WORKSPACE_VARIABLE
 from claude_sdk_pattern.model_gateway.exchange import PINGS_ONLY_FACTOR
 
 # The SDK ends the whole stream at a line longer than its buffer, and one tool result with an image is over its
@@ -109,7 +109,7 @@ class OptionsBuilder:
             "CLAUDE_CONFIG_DIR": str(plan.config_dir),
             "ANTHROPIC_BASE_URL": self._gateway_url,
             # Not a key: a token that opens the gateway for this one session.
-            "ANTHROPIC_API_KEY": plan.token,
+            TOKEN_VARIABLE: plan.token,
             "CLAUDE_CODE_MAX_RETRIES": str(settings.model_max_retries),
             "API_TIMEOUT_MS": limit_ms,
             "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": limit_ms,

@@ -1,15 +1,18 @@
 """ProcessFactory: starts agent processes, fresh ones and ones that continue a conversation."""
 
 import asyncio
+from typing import override
 
 from claude_agent_sdk import PermissionMode
 from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 from uuid_utils import uuid4
 
 from claude_sdk_pattern.config.settings import Settings
-from claude_sdk_pattern.model_gateway.tokens import AgentTokens
+from claude_sdk_pattern.model_gateway.tokens import AgentCredential, AgentTokens
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
+from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.options import AgentProfile, OptionsBuilder, ProcessPlan
+from claude_sdk_pattern.sessions.orphans import AgentRecords
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.storage.database import Database
@@ -19,14 +22,27 @@ TRANSCRIPT_PROJECT = "sessions"
 
 
 class _ProcessTranscripts(TranscriptStore):
-    """The transcripts as one process writes them: without the turns it was primed with."""
+    """The transcripts as one process writes them: without the turns it was primed with (under ``primed_id``), and
+    no longer when another server works on its session."""
 
-    primed_id: str | None = None
+    def __init__(
+        self, database: Database, *, credential: AgentCredential, leases: Leases, primed_id: str | None
+    ) -> None:
+        super().__init__(database, project_key=TRANSCRIPT_PROJECT)
+        self._credential = credential
+        self._leases = leases
+        self._primed_id = primed_id
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Add entries unless they belong to the conversation that priming leaves behind."""
-        if key["session_id"] != self.primed_id:
+        if key["session_id"] != self._primed_id:
             await super().append(key, entries)
+
+    @override
+    def _may_append(self) -> bool:
+        # Whoever has the session now has resumed this transcript; a second branch in it would change its memory.
+        session_id = self._credential.session_id
+        return session_id is None or self._leases.holds(session_id)
 
 
 class ProcessFactory:
@@ -43,12 +59,16 @@ class ProcessFactory:
         tokens: AgentTokens,
         database: Database,
         workspaces: Workspaces,
+        leases: Leases,
+        records: AgentRecords,
     ) -> None:
         self._settings = settings
         self._options = options
         self._tokens = tokens
         self._database = database
         self._workspaces = workspaces
+        self._leases = leases
+        self._records = records
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
         self._starting = asyncio.Semaphore(settings.max_concurrent_starts)
         self._living: set[AgentProcess] = set()
@@ -85,9 +105,6 @@ class ProcessFactory:
             AgentStartError: it did not start.
         """
         agent_session_id = str(uuid4())
-        transcripts = _ProcessTranscripts(self._database, project_key=TRANSCRIPT_PROJECT)
-        if primed:
-            transcripts.primed_id = agent_session_id
         owned = workspace_id is None
         workspace_id = workspace_id or self._workspaces.create()
         try:
@@ -99,7 +116,7 @@ class ProcessFactory:
                     workspace_id=workspace_id,
                     agent_session_id=agent_session_id,
                     resume=False,
-                    transcripts=transcripts,
+                    primed_id=agent_session_id if primed else None,
                 )
                 if primed:
                     try:
@@ -135,12 +152,12 @@ class ProcessFactory:
                 workspace_id=workspace_id,
                 agent_session_id=agent_session_id,
                 resume=True,
-                transcripts=self._transcripts,
             )
 
-    async def has_transcript(self, agent_session_id: str) -> bool:
-        """Whether there is anything to continue under this id."""
-        return await self._transcripts.exists({"project_key": TRANSCRIPT_PROJECT, "session_id": agent_session_id})
+    async def has_transcript(self, agent_session_id: str, *, entry_uuid: str | None = None) -> bool:
+        """Whether there is anything to continue under this id, with this entry in it if one is named."""
+        key: SessionKey = {"project_key": TRANSCRIPT_PROJECT, "session_id": agent_session_id}
+        return await self._transcripts.exists(key, entry_uuid=entry_uuid)
 
     async def discard(self, process: AgentProcess) -> None:
         """End a process that served no session, and delete its workspace."""
@@ -160,13 +177,15 @@ class ProcessFactory:
         workspace_id: str,
         agent_session_id: str,
         resume: bool,
-        transcripts: TranscriptStore,
+        primed_id: str | None = None,
     ) -> AgentProcess:
         process_id = str(uuid4())
         token, credential = self._tokens.issue(process_id)
 
         async def clean_up() -> None:
             self._tokens.revoke(token)
+            # Without a namespace the CLI's shells survive it.
+            await self._records.end(process_id)
             await self._workspaces.remove_private(process_id)
 
         process = AgentProcess(
@@ -190,11 +209,16 @@ class ProcessFactory:
             profile,
             model=model,
             permission_mode=permission_mode,
-            transcripts=transcripts,
+            transcripts=_ProcessTranscripts(
+                self._database, credential=credential, leases=self._leases, primed_id=primed_id
+            ),
             can_use_tool=process.can_use_tool,
             stderr=process.log_stderr,
         )
+        self._records.add(process_id, token)
         await process.start(options, timeout_seconds=self._settings.connect_timeout_seconds)
         self._living.add(process)
         process.when_ended(lambda: self._living.discard(process))
+        if process.pid is not None:
+            self._records.set_pid(process_id, process.pid)
         return process

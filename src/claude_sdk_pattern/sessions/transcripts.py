@@ -61,6 +61,8 @@ class TranscriptStore(SessionStore):
         statement = dialect_insert(TranscriptEntryRow).on_conflict_do_nothing()
 
         async def insert() -> None:
+            if not self._may_append():
+                return
             async with self._database.write_engine.begin() as connection:
                 await connection.execute(statement, rows)
 
@@ -73,9 +75,11 @@ class TranscriptStore(SessionStore):
             rows = (await session.scalars(query)).all()
         return [json.loads(row) for row in rows] or None
 
-    async def exists(self, key: SessionKey) -> bool:
-        """Whether anything was ever written under a key."""
+    async def exists(self, key: SessionKey, *, entry_uuid: str | None = None) -> bool:
+        """Whether anything was ever written under a key; if ``entry_uuid`` is given, whether that entry was."""
         query = select(TranscriptEntryRow.id).where(self._matches(key)).limit(1)
+        if entry_uuid is not None:
+            query = query.where(TranscriptEntryRow.entry_uuid == entry_uuid)
         async with self._database.reading() as session:
             return await session.scalar(query) is not None
 
@@ -121,6 +125,10 @@ class TranscriptStore(SessionStore):
         # The CLI goes on from the entry that looks newest.
         copied[-1]["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         await self.append({"project_key": "", "session_id": target}, copied)
+        return True
+
+    def _may_append(self) -> bool:
+        """Return whether entries may be written now; asked for each attempt. Those that may not are dropped."""
         return True
 
     def _project(self, project_key: str) -> str:

@@ -57,6 +57,9 @@ _SILENT_KINDS = frozenset({"command_lifecycle"})
 # The tools that start a subagent; the CLI renamed the first to the second and accepts both.
 _SUBAGENT_TOOLS = frozenset({"Task", "Agent"})
 
+# The CLI has the model hand in the data that an output schema demands through a tool of this name.
+_DATA_TOOL = "StructuredOutput"
+
 # What `/context`, `/compact` and their like print.
 _COMMAND_OUTPUT = re.compile(r"<local-command-stdout>(.*)</local-command-stdout>", re.DOTALL)
 
@@ -108,7 +111,10 @@ class _OpenTool:
 
 @dataclass(frozen=True, slots=True)
 class TranslationState:
-    """What the translation of one turn has to remember; a new turn begins with :meth:`for_turn`."""
+    """What the translation of one turn has to remember; a new turn begins with :meth:`for_turn`.
+
+    ``wants_data`` spans turns: the session has an output schema, and an answer without data that fits it is none.
+    """
 
     turn_id: str = ""
     status: events.StatusName | None = None
@@ -116,12 +122,15 @@ class TranslationState:
     # The blocks of the message being streamed, by their index in it.
     stream: dict[int, _OpenBlock] = field(default_factory=dict[int, _OpenBlock])
     tools: dict[str, _OpenTool] = field(default_factory=dict[str, _OpenTool])
+    wants_data: bool = False
+    # What the CLI last found wrong with the data.
+    misfit: str | None = None
     checkpoint: str | None = None
     context_tokens: int = 0
 
     def for_turn(self, turn_id: str) -> "TranslationState":
         """Return the state in which the turn ``turn_id`` begins."""
-        return TranslationState(turn_id=turn_id)
+        return TranslationState(turn_id=turn_id, wants_data=self.wants_data)
 
 
 type Translation = tuple[TranslationState, list[Event]]
@@ -346,6 +355,8 @@ def _tool_answered(state: TranslationState, block: ToolResultBlock, now_ms: int)
     if tool is not None and tool.name in _SUBAGENT_TOOLS:
         agent_type, description = _subagent(tool)
         found.append(events.AgentStop(agent_id=block.tool_use_id, agent_type=agent_type, description=description))
+    if tool is not None and tool.name == _DATA_TOOL:
+        state = replace(state, misfit=str(block.content) if block.is_error else None)
     return replace(state, tools=rest), found
 
 
@@ -355,6 +366,9 @@ def _tool_answered(state: TranslationState, block: ToolResultBlock, now_ms: int)
 def _result(state: TranslationState, message: ResultMessage, report: ModelReport) -> Translation:
     trouble = _trouble(message, report)
     subtype = _result_subtype(message)
+    missing = _missing_data(state, message, subtype)
+    if missing is not None:
+        subtype = "error"
     if subtype == "error" and trouble is not None and trouble.kind == "budget_spent":
         subtype = "error_max_budget"
     failed = subtype not in ("success", "interrupted")
@@ -363,6 +377,9 @@ def _result(state: TranslationState, message: ResultMessage, report: ModelReport
     error = _error_text(message) if failed else None
     if subtype == "error_max_budget":
         error = BUDGET_SPENT
+    elif missing is not None:
+        error = missing
+        found.append(events.Error(code="structured_output_failed", message=missing, recoverable=True))
     elif subtype == "error" and trouble is not None:
         told = trouble_error(trouble)
         # Not the CLI's own text, which quotes bodies of answers and names the gateway's address.
@@ -420,6 +437,18 @@ def _result_subtype(message: ResultMessage) -> events.ResultSubtype:
             return "error"
 
 
+def _missing_data(state: TranslationState, message: ResultMessage, subtype: events.ResultSubtype) -> str | None:
+    """Return why there is no data although the session's schema demands some; None if nothing is missing."""
+    gave_up = message.subtype == "error_max_structured_output_retries"
+    # A model that never hands anything in is reported as a success. Commands of the CLI do not reach the model.
+    was_asked = state.wants_data and message.num_turns > 0
+    if not gave_up and not (was_asked and subtype == "success" and message.structured_output is None):
+        return None
+    if state.misfit is not None:
+        return f"The agent's data does not fit the output schema. {state.misfit}"
+    return "The agent handed in no data that fits the output schema."
+
+
 def _error_text(message: ResultMessage) -> str:
     return message.result or "; ".join(message.errors or []) or message.subtype
 
@@ -444,6 +473,10 @@ def _system(state: TranslationState, message: SystemMessage) -> Translation:
             delay_ms=_int(message.data, "retry_delay_ms"),
         )
         return replace(state, status="retrying"), [status]
+    if message.subtype == "mirror_error":
+        # The SDK's own: what it could not put into our store, after several tries.
+        text = "The agent's memory of this turn could not be stored. After a pause it may not know of it."
+        return state, [events.Notice(code="agent_memory_incomplete", message=text)]
     if message.subtype in _SILENT_SYSTEM_SUBTYPES:
         return state, []
     return state, [events.SdkMessage(kind=f"system/{message.subtype}", data=message.data)]

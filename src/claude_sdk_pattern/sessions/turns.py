@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from claude_sdk_pattern.config.settings import Settings
-from claude_sdk_pattern.events.types import ResultSubtype
+from claude_sdk_pattern.events.types import AttachmentRef, ResultSubtype
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.errors import AgentCrashedError
 
@@ -67,6 +67,7 @@ class Turn:
     turn_id: str
     seq: int
     text: str
+    attachments: tuple[AttachmentRef, ...] = ()
     is_sent: bool = False
     """Whether an agent process has taken the message."""
     stop_reason: StopReason | None = None

@@ -111,6 +111,24 @@ class SessionRow(Base):
     last_active_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class SessionLeaseRow(Base):
+    """Which server works on a session, and until when unless it says again that it does.
+
+    ``node_id`` names the server's data folder and outlives restarts, ``run_id`` one run of it. ``expires_at_ms`` is by
+    the database's clock. No index on it: renewing would then have to change the index as well, and there are never
+    more rows than sessions that are open somewhere.
+    """
+
+    __tablename__ = "session_leases"
+
+    session_id: Mapped[str] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
+    node_id: Mapped[str] = mapped_column(String(36))
+    run_id: Mapped[str] = mapped_column(String(36))
+    # The node that held it before and did not give it back.
+    taken_from: Mapped[str | None] = mapped_column(String(36))
+    expires_at_ms: Mapped[int] = mapped_column(BigInteger)
+
+
 class EventRow(Base):
     """One event of a tape. ``payload`` is the event's own JSON, the other columns are its envelope."""
 
@@ -147,6 +165,22 @@ class EventRow(Base):
     actor: Mapped[str] = mapped_column(String(64))
     ts_ms: Mapped[int] = mapped_column(BigInteger)
     payload: Mapped[str] = mapped_column(Text)
+
+
+class AttachmentRow(Base):
+    """A file that was uploaded to a session. Its bytes are on disk; a fork has a row and bytes of its own."""
+
+    __tablename__ = "attachments"
+
+    session_id: Mapped[str] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
+    # A fork's tape names the ids of its source, hence the session in the key.
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    media_type: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    # When a message first carried it; what never is sent is not kept for long.
+    sent_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class TranscriptEntryRow(Base):

@@ -87,7 +87,7 @@ class Metrics:
             "csp_tool_executions_total", "Tool calls that were answered.", ["tool", "status"], registry=registry
         )
         self._cost = Counter(
-            "csp_api_cost_usd_total", "Cost of all turns, as Claude Code estimates it, in USD.", registry=registry
+            "csp_api_cost_usd_total", "Cost of all turns, as the model gateway counts it, in USD.", registry=registry
         )
         self._websockets = Gauge("csp_websocket_connections", "Open chat WebSockets.", registry=registry)
         self._rss = Gauge(

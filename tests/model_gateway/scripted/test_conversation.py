@@ -1,5 +1,7 @@
 """Where a conversation stands, read from requests in the shapes that the CLI sends. Pure; nothing is faked."""
 
+from typing import Any
+
 from tests.model_gateway.scripted.requests import (
     REMINDER,
     assistant,
@@ -137,3 +139,29 @@ def test_the_key_is_the_same_for_a_retry_and_differs_by_session_and_step() -> No
 def test_a_request_without_anything_reads_as_empty() -> None:
     conversation = read_conversation({"messages": [None, {"role": "user"}, {"role": "user", "content": [7]}]})
     assert (conversation.prompt, conversation.steps_played, conversation.message_count) == ("", 0, 2)
+
+
+LISTING = "<attached-files>\n- attachments/fox.png\n</attached-files>"
+
+
+def test_what_is_attached_belongs_to_its_message_alone() -> None:
+    first = user(LISTING, "look")
+    first["content"][:0] = [picture("QUJDRA=="), picture("QUJD")]
+    conversation = read_conversation(request(first))
+    assert (conversation.prompt, conversation.earlier_prompts) == ("look", ())
+    assert [each.size_bytes for each in conversation.attachments] == [4, 3]
+    assert conversation.placeholders()["attachments"] == "- image, image/png, 4 bytes\n- image, image/png, 3 bytes"
+    later = read_conversation(request(first, assistant("seen"), user("and now?")))
+    assert (later.attachments, later.earlier_prompts) == ((), ("look",))
+
+
+def test_files_without_a_word_start_a_turn() -> None:
+    conversation = read_conversation(request(user("one"), assistant("done"), user(LISTING)))
+    assert (conversation.prompt, conversation.steps_played) == ("", 0)
+    assert conversation.earlier_prompts == ("one",)
+    after = read_conversation(request(user("one"), assistant("done"), user(LISTING), assistant("yes"), user("two")))
+    assert (after.prompt, after.earlier_prompts) == ("two", ("one",))
+
+
+def picture(data: str) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}

@@ -131,7 +131,7 @@ def test_a_scenario_for_a_tool_needs_the_tool_offered(tmp_path: Path) -> None:
         ),
         (
             "about: x\nscenarios:\n  - {name: a, about: x, when: {says: [a]}, steps: [{say: '{{ nmae }}'}]}",
-            'scenario "a", field "steps.0.say": "{{ nmae }}" is not known here; use one of: earlier_messages,',
+            'scenario "a", field "steps.0.say": "{{ nmae }}" is not known here; use one of: attachments,',
         ),
         (
             "about: x\nscenarios:\n  - {name: a, about: x, when: {says: [a]}, steps: [{say: '{{ prompt | loud }}'}]}",

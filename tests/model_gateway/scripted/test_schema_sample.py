@@ -5,7 +5,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from claude_sdk_pattern.model_gateway.scripted.schema_sample import sample
+from claude_sdk_pattern.model_gateway.scripted.schema_sample import misfit, sample
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,17 @@ from claude_sdk_pattern.model_gateway.scripted.schema_sample import sample
 )
 def test_the_sample_fits_the_schema(schema: dict[str, Any]) -> None:
     jsonschema.validate(sample(schema), schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"type": "integer"}}},
+        {"type": "object", "properties": {"a": {"type": "array"}}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"enum": [1, 2]}}},
+    ],
+)
+def test_the_misfit_does_not_fit_the_schema(schema: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(misfit(schema), schema)

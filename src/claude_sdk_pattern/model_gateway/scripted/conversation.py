@@ -7,14 +7,15 @@ number of steps that have been played.
 The CLI puts more into ``messages`` than people wrote: entries with the role ``system``, ``<system-reminder>`` blocks
 inside user entries, notes about interruptions, and skill texts; ``_words_of_a_turn`` leaves them out. Some things it
 writes do start a turn (a report of background work, a demand to go on after a cut), but are not remembered as said by
-the person. And a message sent while a tool runs comes inside a ``system`` entry and belongs to the running turn.
+the person. So does a block ``<attached-files>``, which the platform puts in front of a message that carries files. And
+a message sent while a tool runs comes inside a ``system`` entry and belongs to the running turn.
 """
 
 import hashlib
 import json
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ _WORKING_DIRECTORY = re.compile(r"[Ww]orking directory: (.+)")
 _SENT_IN_BETWEEN = re.compile(
     r"The user sent a new message while you were working:\n(.*?)\n\nThis is how Claude Code surfaces", re.DOTALL
 )
+_ATTACHED_FILES = re.compile(r"<attached-files>.*</attached-files>", re.DOTALL)
 _TASK_NOTIFICATION = re.compile(r"<task-notification>.*</task-notification>", re.DOTALL)
 _HAND_BACK = re.compile(r"\[Subagent hand-back\].*?The report follows:\n(?P<report>(?:  [^\n]*\n?|\n)+)", re.DOTALL)
 _DEMANDS_OF_THE_CLI = (
@@ -34,6 +36,7 @@ _DEMANDS_OF_THE_CLI = (
     "Your response above was stopped by a safety classifier",
 )
 _NOTES_OF_THE_CLI = (
+    "[structured-output-enforce]",
     "[Request interrupted by user",
     "Base directory for this skill:",
     "<command-message>",
@@ -54,6 +57,15 @@ class ToolResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Attachment:
+    """A picture or document that came with a message. ``size_bytes`` is that of the file, not of its base64."""
+
+    kind: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Conversation:
     """Everything a scenario may know about a request to ``/v1/messages``."""
 
@@ -61,6 +73,9 @@ class Conversation:
     prompt: str
     """What started this turn: the last message of a person or, for a subagent, of the calling agent; seldom a demand of
     the CLI itself. Empty when nobody wrote anything."""
+
+    attachments: tuple[Attachment, ...]
+    """What came with the prompt and the model can look at. Of other files only the agent knows."""
 
     earlier_prompts: tuple[str, ...]
     sent_in_between: tuple[str, ...]
@@ -108,6 +123,9 @@ class Conversation:
             "previous_message": earlier[-1] if earlier else "",
             "earlier_messages": _bullets(earlier),
             "messages_in_between": _bullets(self.sent_in_between),
+            "attachments": "\n".join(
+                f"- {each.kind}, {each.media_type}, {each.size_bytes} bytes" for each in self.attachments
+            ),
             "last_answer": self.last_answer,
             "last_tool_result": self.tool_results[-1].text if self.tool_results else "",
             "tool_results": "\n\n".join(f"{result.tool}:\n{result.text}" for result in self.tool_results),
@@ -122,6 +140,7 @@ def read_conversation(request: Json) -> Conversation:
     state = Conversation(
         model=str(request.get("model") or "unknown"),
         prompt="",
+        attachments=(),
         earlier_prompts=(),
         sent_in_between=(),
         steps_played=0,
@@ -139,8 +158,9 @@ def read_conversation(request: Json) -> Conversation:
         if role == "assistant":
             state = _answered(state, entry, same_answer=previous_role == "assistant")
         elif role == "user":
+            attached = tuple(_attachments(entry))
             for block in _blocks(entry):
-                state = _told(state, block, names)
+                state = _told(state, block, names, attached)
         else:
             for block in _blocks(entry):
                 found = _SENT_IN_BETWEEN.findall(str(block.get("text", "")))
@@ -159,7 +179,19 @@ def _answered(state: Conversation, entry: Json, *, same_answer: bool) -> Convers
     )
 
 
-def _told(state: Conversation, block: Json, names: Mapping[str, str]) -> Conversation:
+def _attachments(entry: Json) -> Iterator[Attachment]:
+    for block in _blocks(entry):
+        if block.get("type") in ("image", "document"):
+            source = cast(Json, block.get("source") or {})
+            data = str(source.get("data") or "")
+            yield Attachment(
+                kind=str(block["type"]),
+                media_type=str(source.get("media_type")),
+                size_bytes=len(data) * 3 // 4 - data[-2:].count("="),
+            )
+
+
+def _told(state: Conversation, block: Json, names: Mapping[str, str], attached: tuple[Attachment, ...]) -> Conversation:
     if block.get("type") == "tool_result":
         result = ToolResult(
             tool=names.get(str(block.get("tool_use_id")), "a tool"),
@@ -173,7 +205,14 @@ def _told(state: Conversation, block: Json, names: Mapping[str, str]) -> Convers
     said = () if not state.prompt or state.prompt.startswith(_DEMANDS_OF_THE_CLI) else (state.prompt,)
     earlier = (*state.earlier_prompts, *said, *state.sent_in_between)
     return replace(
-        state, prompt=words, earlier_prompts=earlier, sent_in_between=(), steps_played=0, tool_results=(), last_round=()
+        state,
+        prompt=words,
+        attachments=attached,
+        earlier_prompts=earlier,
+        sent_in_between=(),
+        steps_played=0,
+        tool_results=(),
+        last_round=(),
     )
 
 
@@ -183,6 +222,9 @@ def _words_of_a_turn(block: Json) -> str | None:
     text = str(block.get("text", ""))
     if notification := _TASK_NOTIFICATION.search(text):
         return notification[0]
+    if _ATTACHED_FILES.fullmatch(text.strip()):
+        # A message begins; when it consists of files alone, there are no words.
+        return ""
     words = _REMINDER.sub("", text).strip()
     if not words or words.startswith(_NOTES_OF_THE_CLI):
         return None

@@ -8,7 +8,8 @@ from claude_sdk_pattern.model_gateway.scripted.errors import PlayError
 from claude_sdk_pattern.model_gateway.scripted.loader import Match, Scenarios
 from claude_sdk_pattern.model_gateway.scripted.reply import Reply, compose, fill_tree, tool_use
 from claude_sdk_pattern.model_gateway.scripted.schema import Step
-from claude_sdk_pattern.model_gateway.scripted.schema_sample import sample
+from claude_sdk_pattern.model_gateway.scripted.schema_sample import misfit, sample
+from claude_sdk_pattern.model_gateway.scripted.templates import fill_number
 
 STRUCTURED_OUTPUT = "StructuredOutput"
 """The tool that the CLI offers when its caller demands output of a given shape."""
@@ -56,5 +57,9 @@ def _with_structured_output(
     given = match.scenario.structured_output if match else None
     if schema is None or handed_in or not _ends_the_turn(reply) or given == "none":
         return reply
-    data = sample(schema) if given is None else fill_tree(given, values)
+    failures = sum(result.tool == STRUCTURED_OUTPUT for result in conversation.tool_results)
+    if match is not None and failures < fill_number(match.scenario.misfits, values):
+        data = misfit(schema)
+    else:
+        data = sample(schema) if given is None else fill_tree(given, values)
     return replace(reply, blocks=(*reply.blocks, tool_use(STRUCTURED_OUTPUT, data)), stop_reason="tool_use")

@@ -182,6 +182,9 @@ class Scenario(_Part):
     """The data to hand in when the request demands structured output. None: data made up from the demanded schema;
     ``"none"``: nothing, as in an answer to Claude Code itself."""
 
+    misfits: Number = 0
+    """How many times data that breaks the demanded schema is handed in before the structured output."""
+
     after_a_failed_tool: Step | Literal["continue"] | None = None
     """What to answer when a tool failed or was refused. None: what the collection says."""
 

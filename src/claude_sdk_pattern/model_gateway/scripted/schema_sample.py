@@ -11,6 +11,13 @@ def sample(schema: Schema) -> Any:
     return _sample(schema, schema)
 
 
+def misfit(schema: Schema) -> dict[str, Any]:
+    """Return an object that a schema of objects refuses, as long as it says of what type its fields are."""
+    names: list[str] = schema.get("required") or list[str](schema.get("properties") or ())
+    # Neither text nor number nor a list of anything.
+    return {name: {"misfit": [None]} for name in names}
+
+
 def _sample(schema: Schema, root: Schema) -> Any:
     if reference := schema.get("$ref"):
         return _sample(_resolved(str(reference), root), root)

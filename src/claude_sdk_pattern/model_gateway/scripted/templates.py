@@ -14,6 +14,7 @@ CONVERSATION_NAMES = frozenset(
     {
         "prompt",
         "model",
+        "attachments",
         "working_directory",
         "message_count",
         "turn_number",
