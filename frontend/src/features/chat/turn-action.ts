@@ -15,7 +15,11 @@ const cutOffCodes: ReadonlySet<string> = new Set([
   "session_not_recovered",
 ]);
 // Sending again changes nothing; somebody has to do something first.
-const hopelessCodes: ReadonlySet<string> = new Set(["api_not_authorized", "api_no_credit"]);
+const hopelessCodes: ReadonlySet<string> = new Set([
+  "api_not_authorized",
+  "api_no_credit",
+  "attachment_not_found",
+]);
 
 /** Neither answered nor stopped by a person. */
 export function hasFailed({ subtype, isError, error }: Results): boolean {

@@ -1,4 +1,4 @@
-import { Clock, Info, MemoryStick, RotateCw, type LucideIcon } from "lucide-react";
+import { Clock, FileX, Info, MemoryStick, RotateCw, type LucideIcon } from "lucide-react";
 import { useTranslation } from "react-i18next";
 
 import { wakeSession } from "@/features/chat/session-commands";
@@ -8,28 +8,35 @@ import { lastStandingItem, type NoticeItem } from "@/shared/tape/transcript";
 import { Button } from "@/shared/ui/button";
 
 // The codes that can stand on a tape, as docs/protocol.md lists them.
-const icons = {
+const icons: Readonly<Record<string, LucideIcon>> = {
   recovered: RotateCw,
   process_restarted: RotateCw,
+  session_duration_warning: Clock,
   session_duration_reached: Clock,
   memory_restart: MemoryStick,
   memory_lost: MemoryStick,
-} as const satisfies Readonly<Record<string, LucideIcon>>;
+  attachment_not_shown: FileX,
+};
 
-// It says in how many minutes, which only the server's own words tell.
-const timed = "session_duration_warning";
-
-const isKnown = (code: string): code is keyof typeof icons => Object.hasOwn(icons, code);
+// The others name a time or a file, which only the server's own words tell.
+const told = [
+  "recovered",
+  "process_restarted",
+  "session_duration_reached",
+  "memory_restart",
+  "memory_lost",
+] as const;
 
 /** Something the platform did that is no failure, said quietly in its place. */
 export function NoticeLine({ notice }: { readonly notice: NoticeItem }) {
   const { t } = useTranslation();
   const { code, message } = notice;
-  const Icon = isKnown(code) ? icons[code] : code === timed ? Clock : Info;
+  const Icon = icons[code] ?? Info;
+  const toldCode = told.find((name) => name === code);
   return (
     <TapeNode icon={<Icon size={12} aria-hidden />}>
       <div className="flex min-h-[1.625rem] flex-wrap items-center gap-x-3 gap-y-1.5 text-sm text-ink-faint">
-        <p>{isKnown(code) ? t(`notice.${code}`) : message}</p>
+        <p>{toldCode ? t(`notice.${toldCode}`) : message}</p>
         {code === "session_duration_reached" && <ResumeButton itemKey={notice.key} />}
       </div>
     </TapeNode>

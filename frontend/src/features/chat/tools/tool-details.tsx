@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import { languageOfFile } from "@/features/chat/markdown/languages";
 import { DiffView } from "@/features/chat/tools/diff-view";
 import { LongText } from "@/features/chat/tools/long-text";
+import { ResultFiles, toFiles } from "@/features/chat/tools/result-files";
 import { toResultText } from "@/features/chat/tools/tool-summary";
 import { WholeResult } from "@/features/chat/tools/whole-result";
 import type { JsonObject, ToolItem, ToolResultContent } from "@/shared/tape/transcript";
@@ -65,20 +66,16 @@ function UnknownOutcome() {
 function ToolOutput({ item, content }: { readonly item: ToolItem; readonly content: ToolResultContent }) {
   const { t } = useTranslation();
   const output = toResultText(content);
-  const images = typeof content === "string" ? [] : content.filter((block) => block["type"] === "image");
+  const hasFiles = toFiles(content).length > 0;
   const label = item.tool === "Bash" ? t("tool.output") : t("tool.result");
   return (
     <>
-      {output === "" && images.length === 0 ? (
+      {output === "" && !hasFiles ? (
         <p className="text-xs text-ink-faint">{t("tool.noOutput")}</p>
-      ) : (
+      ) : output === "" ? null : (
         <LongText label={label} text={output} isError={item.result?.isError ?? false} />
       )}
-      {images.map((block, index) => (
-        <p key={index} className="text-xs text-ink-faint">
-          {t("tool.image", { type: text((block["source"] as JsonObject | undefined)?.["media_type"]) })}
-        </p>
-      ))}
+      <ResultFiles content={content} />
       {item.result?.isTruncated && <WholeResult seq={item.result.seq} />}
     </>
   );

@@ -3,11 +3,13 @@ import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { saveBlob } from "@/features/chat/attachments/attachment-files";
+import { ResultFiles } from "@/features/chat/tools/result-files";
 import { toChunks } from "@/features/chat/tools/text-chunks";
 import { toResultText } from "@/features/chat/tools/tool-summary";
 import { fetchEvent } from "@/shared/api/rest";
 import { formatBytes } from "@/shared/lib/format";
 import { useAppStore } from "@/shared/store/app-store";
+import type { ToolResultContent } from "@/shared/tape/transcript";
 import { Button } from "@/shared/ui/button";
 import { CopyButton } from "@/shared/ui/copy-button";
 
@@ -15,21 +17,29 @@ import { CopyButton } from "@/shared/ui/copy-button";
 export function WholeResult({ seq }: { readonly seq: number }) {
   const { t } = useTranslation();
   const sessionId = useAppStore((state) => state.sessionId);
-  const [text, setText] = useState<string | null>(null);
+  const [content, setContent] = useState<ToolResultContent | null>(null);
   const [isLoading, setIsLoading] = useState(false);
   const load = async () => {
     if (sessionId === null) return;
     setIsLoading(true);
     try {
       const event = await fetchEvent(sessionId, seq);
-      if (event.type === "tool_result") setText(toResultText(event.content));
+      if (event.type === "tool_result") setContent(event.content);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       useAppStore.getState().notify(t("tool.wholeFailed", { message }));
     }
     setIsLoading(false);
   };
-  if (text !== null) return <WholeText text={text} />;
+  if (content !== null) {
+    const text = toResultText(content);
+    return (
+      <>
+        {text !== "" && <WholeText text={text} />}
+        <ResultFiles content={content} />
+      </>
+    );
+  }
   return (
     <div className="flex flex-wrap items-center gap-3 text-xs text-ink-faint">
       <span>{t("tool.truncated")}</span>
