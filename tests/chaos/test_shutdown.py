@@ -331,7 +331,7 @@ async def test_told_to_stop_while_it_starts(sqlite_start: Start, sqlite_url: str
             await say(chat, ENDLESS, "endless")
             await chat.until("stream_event")
             await server.kill()
-        # The next server has a turn to close, and cannot write as long as another does.
+        # The next server has a turn to close before it takes requests, and cannot write as long as another does.
         writer = sqlite3.connect(sqlite_url.removeprefix("sqlite+aiosqlite:///"), isolation_level=None)
         with contextlib.closing(writer):
             writer.execute("BEGIN IMMEDIATE")
@@ -339,7 +339,7 @@ async def test_told_to_stop_while_it_starts(sqlite_start: Start, sqlite_url: str
             assert process.stderr is not None
             async with asyncio.timeout(PATIENCE_SECONDS):
                 async for line in process.stderr:
-                    if b'"tape_retry"' in line:
+                    if b'"agent_isolation"' in line:
                         break
             tell(server)
             rest = asyncio.create_task(process.stderr.read())
@@ -362,10 +362,15 @@ async def test_a_database_that_does_not_answer_does_not_hold_it_for_ever(sqlite_
                 tell(server)
                 assert server.process is not None
                 async with asyncio.timeout(2 * PATIENCE_SECONDS):
-                    # Not all was well: what could not be written is missing until the next start.
-                    assert await server.process.wait() == 1
+                    # 1 if the deadline had to end it. What could not be written is missing until the next start.
+                    assert await server.process.wait() in (0, 1)
                 _, alive = await asyncio.to_thread(psutil.wait_procs, agents_of(server), timeout=5)
                 assert [process.cmdline() for process in alive] == []
         await server.start()
         async with server.client() as again:
-            assert results(await whole_tape(again, session_id)) == {"endless": ["interrupted"]}
+            # The claim to the session could not be given back either; the next server waits until it runs out.
+            await eventually(lambda: has_results(again, session_id, {"endless": ["interrupted"]}))
+
+
+async def has_results(client: httpx2.AsyncClient, session_id: str, expected: dict[str, list[str]]) -> bool:
+    return results(await whole_tape(client, session_id)) == expected

@@ -179,7 +179,7 @@ class SessionManager:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*self._abandoning)
+        await asyncio.gather(*self._abandoning, return_exceptions=True)
         # Side by side, and what goes wrong with one keeps none of the others.
         session_ids = list(self._conversations)
         outcomes = await asyncio.gather(*map(self._close, session_ids), return_exceptions=True)
