@@ -42,6 +42,9 @@ logger = structlog.get_logger(__name__)
 # How often conversations that nobody needs any more are looked for. Without a process each costs some kilobytes.
 _JANITOR_SECONDS = 5.0
 
+# And how long they have been quiet by then: whoever opened one a moment ago is about to use it.
+_CLOSE_AFTER_SECONDS = 30.0
+
 # What the watchdog does, as the metrics name it; a warning and a quiet session's sleep are no actions of note.
 _COUNTED: dict[str, WatchdogAction] = {
     Action.END_OF_AGE: "age",
@@ -460,6 +463,8 @@ class SessionManager:
         """Close conversations that nobody watches and that have no process: what is left of them is on the tape."""
         while True:
             await asyncio.sleep(_JANITOR_SECONDS)
+            quiet_since = asyncio.get_running_loop().time() - _CLOSE_AFTER_SECONDS
             for session_id, conversation in list(self._conversations.items()):
-                if conversation.process is None and not conversation.is_busy and not conversation.is_watched:
+                is_needed = conversation.process is not None or conversation.is_busy or conversation.is_watched
+                if not is_needed and conversation.idle_since < quiet_since:
                     await self._close(session_id)
