@@ -15,6 +15,8 @@ const icons: Readonly<Record<string, LucideIcon>> = {
   session_duration_reached: Clock,
   memory_restart: MemoryStick,
   memory_lost: MemoryStick,
+  memory_cleared: MemoryStick,
+  agent_memory_incomplete: MemoryStick,
   attachment_not_shown: FileX,
 };
 
@@ -25,6 +27,8 @@ const told = [
   "session_duration_reached",
   "memory_restart",
   "memory_lost",
+  "memory_cleared",
+  "agent_memory_incomplete",
 ] as const;
 
 /** Something the platform did that is no failure, said quietly in its place. */
