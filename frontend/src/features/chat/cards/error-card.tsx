@@ -25,6 +25,7 @@ const known = [
   "api_request_refused",
   "server_busy",
   "storage_full",
+  "storage_unavailable",
   "attachment_not_found",
   "budget_exhausted",
   "structured_output_failed",
