@@ -24,7 +24,7 @@ from claude_sdk_pattern.sessions.options import AgentProfile
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli, pytest.mark.chaos]
 
-# More on demand: CHAOS_ROUNDS=20 tries each fault twenty times as often.
+# More on demand: CHAOS_ROUNDS=20 tries each fault twenty times as often, and starts and kills a thousand processes.
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "1"))
 
 
@@ -104,7 +104,7 @@ async def test_the_agent_is_killed_while(moment: str, sqlite_url: str, tmp_path:
 
 
 @pytest.mark.timeout(600)
-async def test_processes_are_started_and_killed_two_hundred_times(sqlite_url: str, tmp_path: Path) -> None:
+async def test_processes_are_started_and_killed_at_random_moments(sqlite_url: str, tmp_path: Path) -> None:
     """Killed at any moment of their start: whoever started them hears of it, and nothing is left."""
     moments = random.Random(7)  # noqa: S311
     async with running_platform(
@@ -137,9 +137,8 @@ async def test_processes_are_started_and_killed_two_hundred_times(sqlite_url: st
             return "started"
 
         outcomes: list[str] = []
-        for _ in range(50):
+        for _ in range(12 * ROUNDS):
             outcomes += await asyncio.gather(*(start_and_be_killed(moments.uniform(0.0, 1.5)) for _ in range(4)))
-        assert len(outcomes) == 200
         # Both kinds happened, or the moments are badly chosen.
         assert set(outcomes) == {"started", "not started"}
 
