@@ -184,9 +184,13 @@ ROUTES: list[tuple[str, str, dict[str, Any] | None, int]] = [
     ("GET", "", None, 200),
     ("PATCH", "", {"title": "mine"}, 200),
     ("GET", "/messages", None, 200),
+    ("GET", "/messages/{seq}", None, 404),
     ("POST", "/messages", {"text": " "}, 422),
     ("POST", "/interrupt", None, 200),
     ("POST", "/fork", {}, 409),
+    ("POST", "/rewind", {"before_seq": 1}, 409),
+    ("POST", "/attachments", None, 415),
+    ("GET", "/attachments/{attachment_id}", None, 404),
     ("POST", "/approvals/{request_id}", APPROVAL, 409),
     ("GET", "/events", None, 200),
     ("DELETE", "", None, 204),
@@ -207,7 +211,7 @@ async def test_every_route_of_a_session_hides_it_from_others(
         session_id = await new_session(alice)
         async with httpx2.AsyncClient(base_url=server.url) as nobody:
             for method, path, body, expected in ROUTES:
-                tail = path.format(request_id="some-request")
+                tail = path.format(request_id="some-request", seq=10**9, attachment_id="some-file")
                 how: dict[str, Any] = {} if body is None else {"json": body}
                 where = f"{SESSIONS}/{session_id}{tail}"
                 assert code(await nobody.request(method, where, **how)) == (401, "not_authenticated")
@@ -425,7 +429,7 @@ BAD_BODIES: list[tuple[str, str, dict[str, Any], str]] = [
     ("POST", "/{id}/messages", {"text": "x", "client_id": ""}, "client_id in the body"),
     ("POST", "/{id}/messages", {"text": "x", "client_id": LONG}, "client_id in the body"),
     ("POST", "/{id}/messages", {"text": "x", "client_id": f"{CANARY}\n"}, "client_id in the body"),
-    ("POST", "/{id}/messages", {"text": "x", "attachments": [CANARY]}, "attachments in the body"),
+    ("POST", "/{id}/messages", {"text": "x", "attachments": [CANARY * 2]}, "attachments[0] in the body"),
     ("POST", "/{id}/fork", {"at_seq": 0}, "at_seq in the body"),
     ("POST", "/{id}/fork", {"at_seq": ENDLESS}, "at_seq in the body"),
     ("POST", "/{id}/fork", {"at_seq": CANARY}, "at_seq in the body"),

@@ -535,7 +535,7 @@ BAD_FRAMES: dict[str, str | bytes] = {
     "empty client_id": json.dumps({"type": "user_message", "text": CANARY, "client_id": ""}),
     "long client_id": json.dumps({"type": "user_message", "text": "x", "client_id": CANARY * 10}),
     "client_id with control characters": json.dumps({"type": "user_message", "text": "x", "client_id": f"{CANARY}\n"}),
-    "attachments": json.dumps({"type": "user_message", "text": "x", "client_id": "c", "attachments": [CANARY]}),
+    "attachments": json.dumps({"type": "user_message", "text": "x", "client_id": "c", "attachments": [CANARY * 2]}),
     "unknown decision": json.dumps({"type": "permission_response", "request_id": "r", "decision": CANARY}),
     "unknown state": json.dumps({"type": "presence", "state": CANARY}),
     "unknown mode": json.dumps(
