@@ -183,7 +183,7 @@ class Settings(StorageSettings):
         "back by itself.",
     )
     lease_seconds: float = Field(
-        default=15.0,
+        default=60.0,
         gt=0,
         description="Seconds after which another server may take over the sessions of one that no longer answers.",
     )
