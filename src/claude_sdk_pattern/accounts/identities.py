@@ -5,6 +5,7 @@ requests costs one query, and so that a disabled user, a changed role or a sign-
 everywhere.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class Identities:
         self._now = now
         self._monotonic = monotonic
         self._answers: dict[AccessClaims, _Answer] = {}
+        self._asking: dict[AccessClaims, asyncio.Task[_Answer]] = {}
 
     async def check(self, claims: AccessClaims) -> Identity:
         """Return who this is now, with the role they have now.
@@ -61,17 +63,41 @@ class Identities:
         """
         answer = self._answers.get(claims)
         if answer is None or self._monotonic() - answer.at >= MAX_AGE_SECONDS:
-            # The age counts from before the query: what it sees may have changed by the time it returns.
-            answer = _Answer(at=self._monotonic(), identity=await self._look_up(claims))
-            self._keep(claims, answer)
+            answer = await self._ask(claims)
         if answer.identity is None:
             raise InvalidAccessTokenError
         return answer.identity
 
     def forget(self, login_id: str) -> None:
         """Ask the database the next time this login comes up: it was just ended here."""
-        for claims in [claims for claims in self._answers if claims.login_id == login_id]:
-            del self._answers[claims]
+        for known in (self._answers, self._asking):
+            for claims in [claims for claims in known if claims.login_id == login_id]:
+                del known[claims]
+
+    async def _ask(self, claims: AccessClaims) -> _Answer:
+        """Ask the database, once for all who want to know at the same time.
+
+        A thousand connections of one login would otherwise each ask as soon as one answer takes longer than it lasts,
+        and keep everything else from the database.
+        """
+        asking = self._asking.get(claims)
+        if asking is None:
+            asking = self._asking[claims] = asyncio.create_task(self._look_up_and_keep(claims))
+        # Whoever gives up waiting does not take the answer from the others.
+        return await asyncio.shield(asking)
+
+    async def _look_up_and_keep(self, claims: AccessClaims) -> _Answer:
+        # The age counts from before the query: what it sees may have changed by the time it returns.
+        asked_at = self._monotonic()
+        try:
+            answer = _Answer(at=asked_at, identity=await self._look_up(claims))
+        finally:
+            is_wanted = self._asking.get(claims) is asyncio.current_task()
+            if is_wanted:
+                del self._asking[claims]
+        if is_wanted:
+            self._keep(claims, answer)
+        return answer
 
     async def _look_up(self, claims: AccessClaims) -> Identity | None:
         query = select(UserRow).where(
