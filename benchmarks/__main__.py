@@ -3,7 +3,7 @@
 Every comparison is made in one run, turn about, on the scripted model: (a) first token and result through the
 platform against a held SDK client, and the first message of a new session against a later one; (b) the delay that the
 platform adds to each token at 50 tokens a second; (c) the same with 1, 10 and 100 viewers; (d) the tape by itself;
-(e) what starting and waking cost, and being many and being long.
+(e) what starting and waking cost, and being many and being long; (f) what the walls around an agent cost.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from typing import Any
 import claude_agent_sdk
 from tests.support.postgres import running_postgres
 
-from benchmarks import life_cycle, tape
+from benchmarks import gate, isolation, life_cycle, plugins, tape
 from benchmarks.servers import RunningPlatform, running_model, running_platform
 from benchmarks.turns import Talker, Timing, direct_client, platform_client
 
@@ -61,8 +61,11 @@ async def _run(*, quick: bool, postgres_url: str) -> dict[str, Any]:
                 "new_session": await _new_sessions(server, max(3, turns // 3)),
                 "token_delay": await _token_delay(model_url, server, root / "paced", tokens),
                 "viewers": await _viewers(server, tokens),
+                "gate": {**gate.measure(), "turn_ms": await gate.measure_turns(server, turns=max(5, turns // 3))},
             }
             figures["life_cycle"] = await life_cycle.measure(model_url, root / "life-cycle", quick=quick)
+        figures["isolation"] = await isolation.measure(root, quick=quick)
+        figures["plugins"] = await plugins.measure(root / "plugins", quick=quick)
         figures["tape"] = [await tape.measure(f"sqlite+aiosqlite:///{root / 'tape.db'}", **_tape_size(quick))]
         figures["tape"].append(await tape.measure(postgres_url, **_tape_size(quick)))
     return figures
@@ -199,7 +202,10 @@ def _table(figures: dict[str, Any]) -> str:
     ]
     for count, entry in figures["viewers"].items():
         rows.append((f"{count} viewers: age of a token, ms", "", f"{entry['median']} / p99 {entry['p99']}", ""))
+    rows += gate.rows(figures["gate"])
     rows += life_cycle.rows(figures["life_cycle"])
+    rows += isolation.rows(figures["isolation"])
+    rows += plugins.rows(figures["plugins"])
     for entry in figures["tape"]:
         speed = entry["events_per_second"]
         rows.append(

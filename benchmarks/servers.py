@@ -17,6 +17,15 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
 _PASSWORD = "benchmark password"
 
+# One person plays many here, and faster than any.
+_UNLIMITED = {
+    f"CLAUDE_SDK_PATTERN_RATE_LIMIT_{name}_PER_MINUTE": "1000000"
+    for name in ("REQUESTS", "NEW_SESSIONS", "SESSION_MESSAGES", "USER_MESSAGES")
+} | {
+    "CLAUDE_SDK_PATTERN_RATE_LIMIT_FRAMES_PER_SECOND": "1000",
+    "CLAUDE_SDK_PATTERN_MAX_CONNECTIONS_PER_USER": "2000",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunningPlatform:
@@ -57,6 +66,7 @@ async def running_platform(model_url: str, data_dir: Path, **settings: str) -> A
         "CLAUDE_SDK_PATTERN_PORT": str(port),
         "CLAUDE_SDK_PATTERN_LOG_LEVEL": "WARNING",
         "CLAUDE_SDK_PATTERN_SHUTDOWN_GRACE_SECONDS": "0",
+        **_UNLIMITED,
         **{f"CLAUDE_SDK_PATTERN_{name.upper()}": value for name, value in settings.items()},
     }
     await _run(program, "migrate", environment=environment)

@@ -8,7 +8,7 @@ import reactHooks from "eslint-plugin-react-hooks";
 import globals from "globals";
 import tseslint from "typescript-eslint";
 
-const features = ["auth", "sessions", "chat"];
+const features = ["auth", "sessions", "chat", "account", "admin"];
 
 /** File names are kebab-case and say what is in the file: no `index` barrels. */
 const fileNames = {

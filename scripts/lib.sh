@@ -206,10 +206,13 @@ build_web_app() {
 
 # --- what only runs or tests need -------------------------------------------------------------------------------
 
-# Agent processes are walled in with bubblewrap where there is one; the server says at its start what it found.
+# Agent processes are walled in with bubblewrap where there is one, and their commands with bubblewrap and socat; the
+# server says at its start what it found.
 setup_bubblewrap() {
   command -v bwrap >/dev/null || apt_install bubblewrap ||
     say "note: bubblewrap is not installed, so agents will run as plain processes"
+  command -v socat >/dev/null || apt_install socat ||
+    say "note: socat is not installed, so commands of agents get no sandbox of their own"
 }
 
 # The browser that the tests drive: the machine's, or else Playwright's own.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install what is missing, and nothing else: ./scripts/setup.sh [run | test]
-#   run   what the server needs: Python packages, the built web app, bubblewrap
+#   run   what the server needs: Python packages, the built web app, bubblewrap and socat
 #   test  all that and what the tests need besides: checkers, Chromium, PostgreSQL's programs
 # Safe to run any number of times; takes a fraction of a second when there is nothing to do.
 set -euo pipefail

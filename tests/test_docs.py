@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from claude_sdk_pattern.accounts.audit import AuditAction
 from claude_sdk_pattern.api import frames
 from claude_sdk_pattern.api.event_stream import QueryStream
 from claude_sdk_pattern.api.schema import openapi_schema
@@ -30,6 +31,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "claude_sdk_pattern"
 PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+SECURITY = (ROOT / "docs" / "security.md").read_text()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -121,6 +123,27 @@ def test_env_example_holds_every_setting_with_its_default() -> None:
     assert held == {_variable(field): _default(field) or "" for field in Settings.model_fields}
 
 
+# --- security ---------------------------------------------------------------------------------------------------
+
+
+def test_every_test_behind_a_promise_is_there() -> None:
+    promises = _section("Promises", SECURITY) + "".join(
+        _section(title, SECURITY) for title in re.findall(r"^### (.*)$", SECURITY, re.MULTILINE)
+    )
+    rows = [line for line in promises.splitlines() if line.startswith("|") and not line.startswith("|--")]
+    rows = [row for row in rows if row != "| promise | test |"]
+    assert len(rows) > 15
+    for row in rows:
+        tests = re.findall(r"`([^`]+\.(?:py|tsx?))`", row)
+        assert tests, row
+        for test in tests:
+            assert (ROOT / test).is_file(), test
+
+
+def test_every_action_of_the_audit_log_is_documented() -> None:
+    assert set(_rows((ROOT / "docs" / "audit.md").read_text())) == {action.value for action in AuditAction}
+
+
 # --- the protocol -----------------------------------------------------------------------------------------------
 
 
@@ -202,9 +225,11 @@ def _error_codes(module: ast.Module) -> Iterator[str]:
                 for keyword in keywords:
                     if keyword.arg == "code" and isinstance(keyword.value, ast.Constant):
                         yield from _code(keyword.value.value)
-                # Problem(409, "...", ...)
+                # Problem(409, "...", ...), _told("...", ...)
                 match node:
                     case ast.Call(func=ast.Name(id="Problem"), args=[_, ast.Constant(value=value), *_]):
+                        yield from _code(value)
+                    case ast.Call(func=ast.Name(id="_told"), args=[ast.Constant(value=value), *_]):
                         yield from _code(value)
                     case _:
                         pass

@@ -7,16 +7,19 @@ from typing import Final
 
 import structlog
 from fastapi import FastAPI
-from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from claude_sdk_pattern import __version__
-from claude_sdk_pattern.api import attachments, auth, event_stream, health, metrics, problems, sessions, websocket
-from claude_sdk_pattern.api.correlation import CorrelationMiddleware
+from claude_sdk_pattern.api import correlation, problems, websocket
 from claude_sdk_pattern.api.draining import RefuseWhileDraining
+from claude_sdk_pattern.api.origins import CrossOriginRequests
+from claude_sdk_pattern.api.problems import Problem, problem_response
+from claude_sdk_pattern.api.request_checks import RequestChecks
+from claude_sdk_pattern.api.request_limits import LimitBodies, LimitRequestRate
 from claude_sdk_pattern.api.response_headers import ResponseHeadersMiddleware
+from claude_sdk_pattern.api.rest_modules import REST_MODULES
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.runtime import running_services
 
@@ -43,19 +46,24 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    problems.install(app)
+    # Each is passed before those that were added before it.
+    app.add_middleware(LimitBodies)
+    app.add_middleware(LimitRequestRate)
     app.add_middleware(RefuseWhileDraining)
+    problems.install(app)
     app.add_middleware(
-        CORSMiddleware,
+        CrossOriginRequests,
         allow_origins=settings.allowed_origins,
         allow_credentials=True,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
+        allow_headers=["Authorization", "Content-Type", "Last-Event-ID", correlation.HEADER],
+        expose_headers=["Retry-After", correlation.HEADER],
     )
+    app.add_middleware(RequestChecks, hosts=settings.own_hosts)
     app.add_middleware(ResponseHeadersMiddleware)
     # Last, so that it is the outermost: what the others log carries the id too.
-    app.add_middleware(CorrelationMiddleware)
-    for module in (auth, sessions, attachments, event_stream, health, metrics, websocket):
+    app.add_middleware(correlation.CorrelationMiddleware)
+    for module in (*REST_MODULES, websocket):
         app.include_router(module.router)
     app.router.routes.append(_NoSuchPath())
     if (WEB_APP / "index.html").is_file():
@@ -73,8 +81,11 @@ class _NoSuchPath(BaseRoute):
     """
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        is_ours = scope["type"] == "http" and scope["path"].startswith(("/api/", "/ws/"))
+        is_ours = scope["type"] == "websocket" or scope["path"].startswith(("/api/", "/ws/"))
         return (Match.PARTIAL if is_ours else Match.NONE), {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            problem = Problem(404, "not_found", "Not Found", "There is no WebSocket at this address.")
+            return await problem_response(problem)(scope, receive, send)
         raise HTTPException(404)

@@ -8,11 +8,13 @@ from pydantic import SecretStr
 
 from claude_sdk_pattern.accounts.accounts import Accounts
 from claude_sdk_pattern.accounts.users import Role
+from claude_sdk_pattern.api.http_protocol import bounded_to
 from claude_sdk_pattern.config.logging import configure_logging
 from claude_sdk_pattern.config.settings import Settings
-from claude_sdk_pattern.isolation.launcher import Isolation, resolve_isolation
 from claude_sdk_pattern.main import create_app
 from claude_sdk_pattern.model_gateway.prices import load_prices
+from claude_sdk_pattern.plugins.signatures import load_public_keys
+from claude_sdk_pattern.sessions.housing import resolve_housing
 from claude_sdk_pattern.stopping import OPEN_REQUEST_SECONDS, StoppableServer
 from claude_sdk_pattern.storage.data_folder import require_free_data_folder
 from claude_sdk_pattern.storage.database import Database
@@ -39,25 +41,32 @@ async def check(settings: Settings) -> None:
         SchemaMismatch: the database has to be migrated first.
         IsolationUnavailableError: the isolation that was asked for cannot be had.
         PriceTableError: the file of prices is not there or is none.
+        ValueError: a file of a key that signs plugins is not there or holds none.
     """
+    load_public_keys(settings.plugin_signing_keys)
     load_prices(settings.model_prices_file)
     require_free_data_folder(settings.data_dir)
     async with Database(settings.database_url) as database:
         await require_current_schema(database)
-    if settings.isolation is not None:
-        await resolve_isolation(Isolation(settings.isolation))
+    await resolve_housing(settings)
 
 
 def serve(settings: Settings) -> None:
     """Run the server until it is told to stop; see :mod:`claude_sdk_pattern.stopping` for how it does."""
-    given = (settings.secret_key, settings.anthropic_api_key, settings.demo_password)
+    given = (
+        settings.secret_key,
+        settings.previous_secret_key,
+        settings.anthropic_api_key,
+        settings.demo_password,
+        None if settings.oidc_secret is None else SecretStr(settings.oidc_secret),
+    )
     configure_logging(settings.log_level, secrets=[secret.get_secret_value() for secret in given if secret is not None])
     app = create_app(settings)
     config = uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
-        http="httptools",
+        http=bounded_to(settings.max_connections),
         ws="websockets-sansio",
         # Compressing every token for every viewer costs twice the processor time and three times the memory.
         ws_per_message_deflate=False,
@@ -73,6 +82,26 @@ def serve(settings: Settings) -> None:
         timeout_graceful_shutdown=OPEN_REQUEST_SECONDS,
     )
     StoppableServer(app, config, grace_seconds=settings.shutdown_grace_seconds).run()
+
+
+async def announce_setup(settings: Settings) -> None:
+    """Print a link that makes the first user, if there is none yet."""
+    async with Database(settings.database_url) as database:
+        accounts = Accounts(database, secret_key=settings.secret_key.get_secret_value())
+        link = await accounts.setup_link()
+    if link is None:
+        return
+    address = settings.public_url or f"http://{settings.host}:{settings.port}"
+    print(
+        f"""
+  There are no users yet. Open this address within an hour and make the first administrator; it works once.
+
+      {address}{link.path}
+
+  Or run: claude-sdk-pattern user add NAME --role admin
+""",
+        flush=True,
+    )
 
 
 class _DemoSettings(Settings):

@@ -9,6 +9,7 @@ from tests.support.accounts import PASSWORD, SettableClock
 
 from claude_sdk_pattern.accounts.accounts import Accounts, TokenPair
 from claude_sdk_pattern.accounts.errors import InvalidAccessTokenError, InvalidRefreshTokenError, WrongCredentialsError
+from claude_sdk_pattern.accounts.logins import Origin
 from claude_sdk_pattern.accounts.refresh_tokens import GRACE
 from claude_sdk_pattern.accounts.users import User
 from claude_sdk_pattern.storage.database import Database
@@ -180,5 +181,7 @@ async def test_a_sign_in_proved_with_a_password_that_was_just_changed_gives_no_l
     accounts: Accounts, alice: User, database: Database
 ) -> None:
     with pytest.raises(WrongCredentialsError):
-        await accounts.refresh_tokens.start(alice.id, "the hash of the old password")
+        await accounts.refresh_tokens.start(
+            alice.id, "password", Origin(address="here"), password_hash="the hash of the old password"
+        )
     assert await unspent_tokens(database) == 0

@@ -16,12 +16,13 @@ from fastapi import Depends, FastAPI
 from tests.support.accounts import PASSWORD, SECRET_KEY, SettableClock, make_accounts
 
 from claude_sdk_pattern.accounts.accounts import Accounts
+from claude_sdk_pattern.accounts.audit import AuditLog
 from claude_sdk_pattern.accounts.refresh_tokens import GRACE
-from claude_sdk_pattern.accounts.throttle import BURST
+from claude_sdk_pattern.accounts.throttle import PAIR
 from claude_sdk_pattern.accounts.users import Role, User
 from claude_sdk_pattern.api import auth, problems
-from claude_sdk_pattern.api.auth import COOKIE, COOKIE_PATH
 from claude_sdk_pattern.api.dependencies import AdminUser, OperatorUser, StreamUser, require_role
+from claude_sdk_pattern.api.token_answers import COOKIE, COOKIE_PATH
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.storage.database import Database
 
@@ -38,6 +39,7 @@ class SomeServices:
 
     accounts: Accounts
     settings: Settings
+    audit: AuditLog
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,9 @@ async def api(database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncGener
     clock = SettableClock()
     accounts = make_accounts(database, clock)
     await accounts.users.add("alice", PASSWORD, Role.USER)
-    transport = httpx2.ASGITransport(app=make_app(SomeServices(accounts=accounts, settings=settings)))
+    transport = httpx2.ASGITransport(
+        app=make_app(SomeServices(accounts=accounts, settings=settings, audit=AuditLog(database)))
+    )
     async with httpx2.AsyncClient(transport=transport, base_url=OWN) as client:
         yield Api(client=client, accounts=accounts, clock=clock)
 
@@ -148,6 +152,8 @@ async def test_the_access_token_says_who_one_is(api: Api) -> None:
         "id": (await api.accounts.users.find("alice")).user.id,
         "username": "alice",
         "role": "user",
+        "has_password": True,
+        "end_session_url": None,
     }
 
 
@@ -207,7 +213,7 @@ async def test_unknown_wrong_and_disabled_get_the_same_answer(api: Api) -> None:
 
 
 async def test_guessing_is_answered_with_the_time_to_wait(api: Api) -> None:
-    for _ in range(BURST):
+    for _ in range(PAIR.burst):
         await api.login(password="wrong password")
     response = await api.login()
     assert code(response) == (429, "too_many_attempts")
@@ -276,13 +282,16 @@ async def test_without_a_valid_token_nothing_is_shown(api: Api, path: str, autho
 
 @pytest.mark.parametrize("role", Role)
 async def test_each_role_gets_where_it_may_and_no_further(api: Api, role: Role) -> None:
-    token = (await api.login()).json()["access_token"]
+    earlier = (await api.login()).json()["access_token"]
     await api.accounts.users.set_role("alice", role)
+    if role is not Role.USER:
+        assert code(await api.me(earlier)) == (401, "not_authenticated"), "another role ends the login"
+    token = (await api.login()).json()["access_token"]
     allowed = {Role.USER: ["user"], Role.OPERATOR: ["user", "operator"], Role.ADMIN: ["user", "operator", "admin"]}
     for place in ("user", "operator", "admin"):
         response = await api.client.get(f"/for/{place}", headers=bearer(token))
         if place in allowed[role]:
-            assert response.json() == role.value, "the role is the one of now, not the one of the token"
+            assert response.json() == role.value
         else:
             assert code(response) == (403, "not_allowed")
 

@@ -58,7 +58,7 @@ async def test_a_server_that_is_well_says_so(probed: Probed) -> None:
     for probe in ("ready", "startup"):
         response = await probed.get(probe)
         assert response.status_code == 200
-        assert response.json() == {"status": "ok", "checks": {"database": "ok"}}
+        assert response.json() == {"status": "ok", "checks": {"database": "ok"}, "details": {}}
         assert response.headers["cache-control"] == "no-store"
 
 

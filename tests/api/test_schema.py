@@ -46,6 +46,7 @@ def test_the_frames_are_all_there() -> None:
         "interrupt",
         "permission_response",
         "session_command",
+        "plugin_config",
         "presence",
         "ping",
     }

@@ -6,11 +6,12 @@ import json
 import random
 import shutil
 from collections.abc import AsyncGenerator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import jwt
 import pytest
 from tests.api.conftest import FRIENDLY_ORIGIN, MAX_QUEUED_MESSAGES
 from tests.support.platform import PATIENCE_SECONDS, SECRET_KEY, eventually
@@ -19,9 +20,8 @@ from tests.support.talking import answer, ask, events, new_session, say, whole_t
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from claude_sdk_pattern.accounts.access_tokens import AccessTokens
+from claude_sdk_pattern.accounts.access_tokens import ALGORITHM, AUDIENCE, ISSUER
 from claude_sdk_pattern.accounts.keys import derive_key
-from claude_sdk_pattern.accounts.users import Role, User
 from claude_sdk_pattern.model_gateway.scripted import running_scripted_model
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli]
@@ -95,7 +95,7 @@ async def test_hello_says_what_a_client_needs_to_begin(server: Server, alice: ht
             "last_seq": 0,
             "cost_usd": 0.0,
             "resume": "ok",
-            "you": me,
+            "you": {"id": me["id"], "username": "alice", "role": "user"},
             "participants": [{"id": me["id"], "username": "alice", "state": "active"}],
         }
 
@@ -129,9 +129,11 @@ async def test_ping_is_answered_with_pong(server: Server, alice: httpx2.AsyncCli
 
 
 def expired_token() -> str:
-    """Return a token that was properly signed and is over."""
-    tokens = AccessTokens(key=derive_key(SECRET_KEY, "access-token"), lifetime=timedelta(hours=-1))
-    return tokens.issue(User(id="someone", username="someone", role=Role.USER), "some-login")
+    """Return a token that is over."""
+    now = datetime.now(UTC)
+    claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": "someone", "sid": "some-login", "role": "user", "jti": "an id"}
+    moments = {"iat": now - timedelta(hours=2), "exp": now - timedelta(hours=1)}
+    return jwt.encode(claims | moments, derive_key(SECRET_KEY, "access-token"), algorithm=ALGORITHM)
 
 
 @pytest.mark.parametrize(
@@ -446,7 +448,7 @@ async def test_a_permission_request_can_be_answered_from_another_tab_and_once(
             assert (resolved["decision"], resolved["by"]) == ("allow", me)
             await first.send(**reply, decision="deny")
             error = await first.until("error")
-            assert error["code"] == "refused"
+            assert error["code"] == "request_not_pending"
             await first.until("result", turn_id=turn_id)
             await first.send(type="ping")
             await first.until("pong")
@@ -526,7 +528,7 @@ BAD_FRAMES: dict[str, str | bytes] = {
     "no type": json.dumps({"text": CANARY}),
     "unknown type": json.dumps({"type": CANARY}),
     "type that is no text": json.dumps({"type": {"x": CANARY}}),
-    "not built yet": json.dumps({"type": "plugin_config", "plugin": CANARY, "enabled": True}),
+    "switch without a position": json.dumps({"type": "plugin_config", "plugin": CANARY}),
     "unknown command": json.dumps({"type": "session_command", "command": CANARY}),
     "no command": json.dumps({"type": "session_command", "last_message_seq": CANARY}),
     "missing field": json.dumps({"type": "user_message", "text": CANARY}),

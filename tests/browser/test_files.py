@@ -170,3 +170,18 @@ async def test_the_whole_of_a_long_result_is_there_on_demand(sign_in: SignIn) ->
     await expect(whole).to_contain_text("line 1999")
     await whole.focus()
     await expect(whole).to_be_focused()
+
+
+async def test_a_result_of_20_mb_is_shown_short_and_the_page_goes_on(sign_in: SignIn) -> None:
+    page = await sign_in()
+    await say(page, f"run bash: (echo '%PDF-1.4'; head -c {15_000_000} /dev/urandom) > big.pdf")
+    await page.get_by_role("button", name="Allow", exact=True).click()
+    await expect(stop_button(page)).to_have_count(0)
+    await say(page, "read file big.pdf")
+    card = conversation(page).get_by_role("button", name=re.compile(r"Read.*big\.pdf"))
+    await expect(card).to_contain_text("Done", timeout=30_000)
+    await expect(stop_button(page)).to_have_count(0, timeout=30_000)
+    await card.click()
+    await expect(conversation(page)).to_contain_text("application/pdf, 20.0 MB, is left out here")
+    await say(page, "say exactly: after")
+    await expect(conversation(page).get_by_text("after", exact=True)).to_be_visible()

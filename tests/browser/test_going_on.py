@@ -44,15 +44,32 @@ async def edit(page: Page, old: str, new: str) -> None:
 
 async def test_a_failed_message_is_sent_again_by_one_click(sign_in: SignIn) -> None:
     page = await sign_in()
+    await ask(page, "this is answered")
     await say(page, "fail with status 400")
     retry = conversation(page).get_by_role("button", name="Try again")
     await retry.click()
     turns = conversation(page).get_by_role("article")
-    await expect(turns).to_have_count(2)
+    await expect(turns).to_have_count(3)
     await expect(turns.last).to_contain_text("fail with status 400")
-    # Only the last turn offers it.
-    await expect(turns.last.get_by_role("button", name="Try again")).to_be_visible()
-    await expect(retry).to_have_count(1)
+    # Refused twice in a row, it is no use to try once more; and only the last turn offers anything.
+    await expect(retry).to_have_count(0)
+    origin = page.url
+    await turns.last.get_by_role("button", name="Go on in a copy").click()
+    await expect(page).not_to_have_url(origin)
+    await expect(conversation(page)).to_contain_text("A copy of")
+    await expect(conversation(page).get_by_text("this is answered", exact=True)).to_be_visible()
+    await expect(conversation(page).get_by_text("fail with status 400")).to_have_count(0)
+
+
+async def test_a_conversation_that_is_too_long_is_summarised_by_one_click(sign_in: SignIn) -> None:
+    page = await sign_in()
+    await ask(page, "this is answered")
+    await say(page, "prompt too long")
+    await expect(conversation(page)).to_contain_text("too long for the model")
+    await conversation(page).get_by_role("button", name="Summarise and make room").click()
+    await expect(conversation(page)).to_contain_text("The conversation is being summarised to make room.")
+    await expect(stop_button(page)).to_have_count(0)
+    await ask(page, "this goes on")
 
 
 async def test_a_fork_opens_with_the_past_and_goes_its_own_way(sign_in: SignIn) -> None:

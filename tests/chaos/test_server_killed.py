@@ -30,7 +30,7 @@ async def server(database_url: str, tmp_path: Path, anyio_backend: str) -> Async
             yield running
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_nothing_shown_is_lost_nothing_comes_twice_and_every_turn_ends_once(server: Server) -> None:
     """Ten kills a database, twenty in all; the moments are random, the seed is printed with a failure."""
     seed = random.randrange(2**32)  # noqa: S311

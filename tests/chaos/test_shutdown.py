@@ -31,8 +31,8 @@ type Start = Callable[..., AbstractAsyncContextManager[Server]]
 RESTARTING = 1012
 # Far longer than any test waits: only a stop ends it.
 ENDLESS = "stream 5000 tokens at 20 tokens per second"
-# A command that nobody else on this machine runs, so that it is found by its name.
-SLEEP_SECONDS = 60_113
+# A command that nobody else on this machine runs, so that it is found by its name; each worker has its own.
+SLEEP_SECONDS = 60_000 + os.getpid()
 # The CLI runs commands that only look around without asking; this is none of them.
 ASKS_FIRST = "run bash: python3 -c \"open('proof.txt', 'w').write('ran')\""
 
@@ -172,7 +172,8 @@ async def test_while_it_drains_a_turn_may_end_and_nothing_new_begins(sqlite_star
             await say(chat, ASKS_FIRST, "asks")
             request = await chat.until("permission_request")
             tell(server)
-            await chat.until("status", status="server_shutting_down")
+            # Half of the grace period is for turns to end by themselves.
+            assert (await chat.until("status", status="server_shutting_down"))["delay_ms"] == 60_000
             # Nothing runs where the other looks on: told, and not written down.
             assert "seq" not in await onlooker.until("status", status="server_shutting_down")
 
@@ -337,10 +338,16 @@ async def test_told_to_stop_while_it_starts(sqlite_start: Start, sqlite_url: str
             writer.execute("BEGIN IMMEDIATE")
             process = await server.spawn(stderr=PIPE)
             assert process.stderr is not None
+
+            async def no_private_folders() -> bool:
+                # It clears away what the killed one has left before it looks at sessions.
+                return not list((server.data_dir / "agents").glob("*"))
+
             async with asyncio.timeout(PATIENCE_SECONDS):
                 async for line in process.stderr:
                     if b'"agent_isolation"' in line:
                         break
+            await eventually(no_private_folders)
             tell(server)
             rest = asyncio.create_task(process.stderr.read())
             await ended_well(server)

@@ -112,6 +112,14 @@ async def test_a_bearer_token_works_like_a_key_and_is_not_forwarded(rig: Rig) ->
     assert rig.upstream.headers[0]["x-api-key"] == REAL_KEY
 
 
+async def test_a_request_names_its_turn_whatever_the_agent_says(rig: Rig) -> None:
+    for turn_id in (None, "turn-1"):
+        rig.credential.turn_id = turn_id
+        rig.upstream.allow()
+        await rig.client.post("/v1/messages", content=BODY, headers=rig.headers() | {"X-Correlation-ID": "made up"})
+        assert rig.upstream.headers[-1].get("x-correlation-id") == turn_id
+
+
 async def test_headers_of_the_api_reach_the_agent(rig: Rig) -> None:
     rig.upstream.status = 429
     rig.upstream.pieces = [b'{"error":', b'{"type":"rate_limit_error","message":"slow down"}}']

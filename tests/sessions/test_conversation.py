@@ -35,7 +35,7 @@ ALLOW = Answer(decision="allow", by="someone")
 
 def process_of(chat: Chat) -> AgentProcess:
     """Return the agent process of a session; the tests kill it, which nobody else may."""
-    process = chat.conversation._seat.process  # pyright: ignore[reportPrivateUsage]
+    process = chat.conversation.process
     assert process is not None
     return process
 
@@ -52,7 +52,7 @@ async def bash(chat: Chat, command: str) -> events.ToolResult:
     accepted = await chat.say(f"run bash: {command}")
     ran = await chat.until(lambda event: isinstance(event, events.PermissionRequest | events.ToolResult))
     if isinstance(ran, events.PermissionRequest):
-        chat.conversation.answer_permission(ran.request_id, ALLOW)
+        await chat.conversation.answer_permission(ran.request_id, ALLOW)
         ran = await chat.until_type(events.ToolResult)
     assert isinstance(ran, events.ToolResult)
     await chat.until_type(events.Result, turn_id=accepted.turn_id)
@@ -71,6 +71,8 @@ async def transcript_mentions(chat: Chat, text: str) -> bool:
 async def test_a_message_is_answered_and_everything_about_it_is_on_the_tape(chat: Chat) -> None:
     text, ended = await chat.ask("say exactly: All of it.")
     await chat.until_status("idle")
+    asked = chat.platform.model.requests[-1]
+    assert asked.headers["x-correlation-id"] == chat.seen[0].turn_id, "a request at the model is found on the tape"
     assert text == "All of it."
     assert (ended.subtype, ended.is_error) == ("success", False)
     assert ended.cost_usd > 0
@@ -168,7 +170,7 @@ async def test_stop_before_the_first_word_works_too(chat: Chat) -> None:
 async def test_stop_in_a_tool_ends_the_tool(chat: Chat) -> None:
     accepted = await chat.say("run bash: tail -f /dev/null")
     request = await chat.until_type(events.PermissionRequest)
-    chat.conversation.answer_permission(request.request_id, ALLOW)
+    await chat.conversation.answer_permission(request.request_id, ALLOW)
 
     async def running() -> bool:
         return any("tail" in process.name() for process in process_tree(chat))
@@ -223,7 +225,7 @@ async def test_a_cli_killed_in_mid_stream_comes_back_and_remembers(chat: Chat) -
 async def test_a_cli_killed_in_a_tool_leaves_an_honest_result_and_no_shell(chat: Chat) -> None:
     accepted = await chat.say("run bash: tail -f /dev/null")
     request = await chat.until_type(events.PermissionRequest)
-    chat.conversation.answer_permission(request.request_id, ALLOW)
+    await chat.conversation.answer_permission(request.request_id, ALLOW)
 
     async def running() -> bool:
         return any("tail" in process.name() for process in process_tree(chat))
@@ -259,9 +261,11 @@ async def test_a_tool_call_waits_for_a_person_and_the_first_answer_decides(chat:
     request = await chat.until_type(events.PermissionRequest)
     assert (request.tool, request.input["command"]) == ("Bash", ASKS_FIRST)
     assert chat.conversation.status == "awaiting_permission"
-    chat.conversation.answer_permission(request.request_id, Answer(decision="deny", by="u1", message="Not today."))
+    await chat.conversation.answer_permission(
+        request.request_id, Answer(decision="deny", by="u1", message="Not today.")
+    )
     with pytest.raises(RequestNotPendingError):
-        chat.conversation.answer_permission(request.request_id, ALLOW)
+        await chat.conversation.answer_permission(request.request_id, ALLOW)
     resolved = await chat.until_type(events.PermissionResolved)
     assert (resolved.decision, resolved.by, resolved.reason) == ("deny", "u1", "Not today.")
     result = await chat.until_type(events.ToolResult)
@@ -275,7 +279,7 @@ async def test_a_person_may_change_what_the_tool_does(chat: Chat) -> None:
     await chat.say(f"run bash: {ASKS_FIRST}")
     request = await chat.until_type(events.PermissionRequest)
     answer = Answer(decision="allow", by="u1", updated_input={"command": "echo changed"})
-    chat.conversation.answer_permission(request.request_id, answer)
+    await chat.conversation.answer_permission(request.request_id, answer)
     result = await chat.until_type(events.ToolResult)
     assert "changed" in str(result.content)
 
@@ -307,7 +311,9 @@ async def test_a_question_of_the_agent_is_answered_by_a_person(chat: Chat) -> No
     question = request.input["questions"][0]
     chosen = question["options"][1]["label"]
     answers = {**request.input, "answers": {question["question"]: chosen}}
-    chat.conversation.answer_permission(request.request_id, Answer(decision="allow", by="u1", updated_input=answers))
+    await chat.conversation.answer_permission(
+        request.request_id, Answer(decision="allow", by="u1", updated_input=answers)
+    )
     await chat.until_type(events.Result, turn_id=accepted.turn_id)
     assert chosen in chat.answer(accepted.turn_id)
 
@@ -318,7 +324,7 @@ async def test_a_subagents_work_is_on_the_tape_below_its_call(chat: Chat) -> Non
     async def allow_all() -> None:
         while True:
             request = await chat.until_type(events.PermissionRequest)
-            chat.conversation.answer_permission(request.request_id, ALLOW)
+            await chat.conversation.answer_permission(request.request_id, ALLOW)
 
     allowing = asyncio.create_task(allow_all())
     try:
@@ -565,7 +571,8 @@ async def test_the_agent_holds_no_key(chat: Chat) -> None:
     """The agent's own shell looks for the real key and the server's secrets everywhere it can reach."""
     looked = await bash(
         chat,
-        "env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; cat ~/* ~/.* 2>/dev/null; "
+        # Around the policy's rule about this folder, which is no wall.
+        "env; cd /proc; cat */environ */cmdline 2>/dev/null | tr '\\0' '\\n'; cat ~/* ~/.* 2>/dev/null; "
         "grep -rahs canary /etc /tmp /run /var /home /root /opt /srv ~ . --exclude=claude | head -c 2000",
     )
     seen = str(looked.content)
@@ -635,7 +642,8 @@ async def test_ending_a_process_that_hangs_does_not_leak_it(chat: Chat) -> None:
 
 async def test_an_unknown_message_of_the_cli_is_kept_and_harmless(chat: Chat) -> None:
     await chat.ask("say exactly: x")
-    chat.conversation.on_message(UnknownMessage(kind="from_the_future", data={"type": "from_the_future"}))
+    runner = chat.conversation._runner  # pyright: ignore[reportPrivateUsage]
+    runner.on_message(UnknownMessage(kind="from_the_future", data={"type": "from_the_future"}))
     kept = await chat.until_type(events.SdkMessage)
     assert kept.data == {"type": "from_the_future"}
     assert (await chat.ask("say exactly: fine"))[0] == "fine"

@@ -140,7 +140,7 @@ async def test_a_person_may_take_longer_than_any_silence(opened: Opened) -> None
         cli.suspend()
         await asyncio.sleep(0.5)
         cli.resume()
-        chat.conversation.answer_permission(request.request_id, ALLOW)
+        await chat.conversation.answer_permission(request.request_id, ALLOW)
         assert (await chat.until_type(events.Result, turn_id=accepted.turn_id)).subtype == "success"
         assert chat.conversation.process is process
 
@@ -177,7 +177,7 @@ async def test_a_process_that_eats_memory_is_ended_in_the_middle_of_its_turn(ope
         eater = "python3 -c \"x = bytearray(900*1024*1024); __import__('time').sleep(60)\""
         accepted = await chat.say(f"run bash: {eater}")
         request = await chat.until_type(events.PermissionRequest)
-        chat.conversation.answer_permission(request.request_id, ALLOW)
+        await chat.conversation.answer_permission(request.request_id, ALLOW)
         error = await chat.until_type(events.Error)
         assert error.code == "memory_limit"
         assert (await chat.until_type(events.Result, turn_id=accepted.turn_id)).subtype == "interrupted"

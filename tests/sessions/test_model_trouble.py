@@ -235,6 +235,20 @@ async def test_a_breaker_that_opens_in_a_turn_ends_it_and_says_when_to_try_again
         assert asked(chat, "overloaded") == 2
 
 
+async def test_a_conversation_that_is_refused_twice_in_a_row_is_told_as_damaged(platform: Platform) -> None:
+    async with await platform.chat() as chat:
+        codes: list[str] = []
+        for text in ("fail with 400", "fail with 400", "say exactly: fine", "fail with 400"):
+            accepted = await chat.say(text)
+            await chat.until_type(events.Result, turn_id=accepted.turn_id)
+            codes += [
+                item.event.code
+                for item in chat.seen
+                if item.turn_id == accepted.turn_id and isinstance(item.event, events.Error)
+            ]
+        assert codes == ["api_request_refused", "memory_damaged", "api_request_refused"]
+
+
 # --- money -----------------------------------------------------------------------------------------------------
 
 
@@ -256,8 +270,8 @@ async def test_every_answer_is_paid_whoever_asked_for_it(platform: Platform) -> 
             return await stored_cost(chat) == pytest.approx(sum(costs))
 
         await eventually(is_all_stored)
-        meter = chat.conversation._meter  # pyright: ignore[reportPrivateUsage]
-        assert meter.spent_usd == pytest.approx(sum(costs))
+        gateway = platform.services.manager._services.model  # pyright: ignore[reportPrivateUsage]
+        assert gateway.meter(chat.session_id, spent_usd=0.0).spent_usd == pytest.approx(sum(costs))
 
 
 async def test_a_turn_that_is_stopped_is_paid_as_well(platform: Platform) -> None:

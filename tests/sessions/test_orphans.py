@@ -150,7 +150,7 @@ async def tool_running(chat: Chat) -> list[psutil.Process]:
     """Have the agent run a command that never ends, and return all its processes."""
     await chat.say("run bash: tail -f /dev/null")
     request = await chat.until_type(events.PermissionRequest)
-    chat.conversation.answer_permission(request.request_id, Answer(decision="allow", by="someone"))
+    await chat.conversation.answer_permission(request.request_id, Answer(decision="allow", by="someone"))
 
     async def running() -> bool:
         return runs("tail", chat.platform.data_dir)
@@ -163,7 +163,7 @@ async def tool_running(chat: Chat) -> list[psutil.Process]:
 async def test_a_killed_agent_leaves_no_shell_in_either_isolation(platform: Platform) -> None:
     async with await platform.chat() as chat:
         tree = await tool_running(chat)
-        process = chat.conversation._seat.process  # pyright: ignore[reportPrivateUsage]
+        process = chat.conversation.process
         assert process is not None
         process.kill()
         await chat.until_type(events.Result)
@@ -178,7 +178,7 @@ async def test_a_process_that_has_ended_has_no_record(platform: Platform) -> Non
     async with await platform.chat() as chat:
         await chat.ask("say exactly: x")
         (path,) = records.iterdir()
-        process = chat.conversation._seat.process  # pyright: ignore[reportPrivateUsage]
+        process = chat.conversation.process
         assert process is not None
         assert (path.stem, orjson.loads(path.read_bytes())["pid"]) == (process.process_id, process.pid)
         await chat.conversation.hibernate()

@@ -133,7 +133,7 @@ async def test_nobody_is_told_of_a_loss_where_nothing_was_lost(platform: Platfor
         await chat.conversation.hibernate()
     accepted = await chat.say("stream 2000 tokens at 50 tokens per second")
     await chat.until_type(events.StreamEvent)
-    process = chat.conversation._seat.process  # pyright: ignore[reportPrivateUsage]
+    process = chat.conversation.process
     assert process is not None
     process.kill()
     await chat.until_status("recovered")

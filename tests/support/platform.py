@@ -17,7 +17,8 @@ from claude_sdk_pattern.events.recorded import RecordedEvent, user_actor
 from claude_sdk_pattern.events.types import AnyEvent
 from claude_sdk_pattern.model_gateway.scripted import ScriptedModel, load_scenarios, running_scripted_model
 from claude_sdk_pattern.runtime import running_services
-from claude_sdk_pattern.sessions.conversation import Accepted, Conversation
+from claude_sdk_pattern.sessions.conversation import Conversation
+from claude_sdk_pattern.sessions.inbox import Accepted
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 
 SECRET_KEY = "canary-signing-key-" + "0" * 32
@@ -153,6 +154,8 @@ async def running_platform(
             "anthropic_base_url": model.base_url,
             "db_url": database_url,
             "data_dir": data_dir,
+            # None of the repository's own, unless a test says so.
+            "plugins_dir": data_dir.parent / "plugins",
             "prewarm_pool_size": 1,
             "shutdown_grace_seconds": 0,
             **settings,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from tests.support.log_hygiene import assert_clean
 from tests.support.platform import PASSWORD, PATIENCE_SECONDS, REAL_KEY, SECRET_KEY
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -25,6 +26,12 @@ type Frame = dict[str, Any]
 
 # A start is seconds of imports and of the first agent process; several at once on a small machine take their time.
 START_SECONDS = 90.0
+
+# A test does in a second what a person does in an hour. The limits have tests of their own.
+_HARDLY_LIMITED = {
+    f"CLAUDE_SDK_PATTERN_RATE_LIMIT_{name}_PER_MINUTE": "1000000"
+    for name in ("REQUESTS", "NEW_SESSIONS", "SESSION_MESSAGES", "USER_MESSAGES")
+} | {"CLAUDE_SDK_PATTERN_RATE_LIMIT_FRAMES_PER_SECOND": "1000"}
 
 _PROGRAM = """
 from claude_sdk_pattern.config.settings import Settings
@@ -45,8 +52,13 @@ class Server:
     command: tuple[str, ...] = (sys.executable,)
     """What runs the program: Python, or something that does."""
     log_file: Path | None = None
-    """Where the server's log goes instead of to the test's."""
+    """Where the server's log goes; by default beside its data folder. It is searched for secrets when it ends."""
     process: Process | None = None
+
+    @property
+    def log(self) -> Path:
+        """The file the log goes to."""
+        return self.log_file or self.data_dir.parent / f"server-{self.port}.log"
 
     @property
     def url(self) -> str:
@@ -74,12 +86,14 @@ class Server:
             "CLAUDE_SDK_PATTERN_DB_URL": self.database_url,
             "CLAUDE_SDK_PATTERN_DATA_DIR": str(self.data_dir),
             "CLAUDE_SDK_PATTERN_PORT": str(self.port),
+            # None of the repository's own, unless a test says so.
+            "CLAUDE_SDK_PATTERN_PLUGINS_DIR": str(self.data_dir.parent / "plugins"),
             "CLAUDE_SDK_PATTERN_PREWARM_POOL_SIZE": "1",
             "CLAUDE_SDK_PATTERN_SHUTDOWN_GRACE_SECONDS": "1",
+            **_HARDLY_LIMITED,
             **{f"CLAUDE_SDK_PATTERN_{name.upper()}": value for name, value in self.settings.items()},
         }
-        with contextlib.ExitStack() as stack:
-            log = None if self.log_file is None else stack.enter_context(self.log_file.open("ab"))
+        with self.log.open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
                 *self.command, "-c", _PROGRAM, env=environment, start_new_session=True, stderr=stderr or log
             )
@@ -114,6 +128,7 @@ class Server:
             process.send_signal(number)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await process.wait()
+        assert_clean(self.log)
 
     @contextlib.asynccontextmanager
     async def client(self, username: str = "alice") -> AsyncGenerator[httpx2.AsyncClient]:
@@ -140,6 +155,7 @@ class ChatSocket:
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
         self.frames: list[Frame] = []
+        self.patience_seconds = PATIENCE_SECONDS
 
     async def send(self, **frame: Any) -> None:
         """Send one frame."""
@@ -147,7 +163,7 @@ class ChatSocket:
 
     async def receive(self) -> Frame:
         """Return the next frame. Raises TimeoutError, or ConnectionClosed when the server is gone."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(self.patience_seconds):
             frame: Frame = json.loads(await self.socket.recv())
         self.frames.append(frame)
         return frame
@@ -157,6 +173,13 @@ class ChatSocket:
         while True:
             frame = await self.receive()
             if frame["type"] == kind and all(frame.get(name) == value for name, value in fields.items()):
+                return frame
+
+    async def until_one_of(self, *kinds: str) -> Frame:
+        """Read on until a frame of one of these types, and return it."""
+        while True:
+            frame = await self.receive()
+            if frame["type"] in kinds:
                 return frame
 
 

@@ -5,7 +5,7 @@ import { CrashBoundary } from "@/app/crash-boundary";
 import { loadPerson } from "@/features/auth/session-keeper";
 import { SignInPage } from "@/features/auth/sign-in-page";
 import { mayBeSignedIn } from "@/shared/api/access-token";
-import { navigate, useRoute } from "@/shared/lib/router";
+import { navigate, useRoute, type Route } from "@/shared/lib/router";
 import { useAppStore } from "@/shared/store/app-store";
 import { Button } from "@/shared/ui/button";
 import { Logo } from "@/shared/ui/logo";
@@ -25,6 +25,15 @@ export function App() {
   );
 }
 
+const LinkPage = lazy(() =>
+  import("@/features/auth/link-page").then((module) => ({ default: module.LinkPage })),
+);
+
+/** Whether somebody came with a one-time link. It is theirs to use, whoever is signed in here. */
+function isLinkPage(route: Route): route is Extract<Route, { name: "setup" | "choose_password" }> {
+  return route.name === "setup" || route.name === "choose_password";
+}
+
 /** Where the person wanted to go before they were asked to sign in. Only paths of this page, never another origin. */
 function toReturnPath(): string {
   const next = new URLSearchParams(location.search).get("next") ?? "/";
@@ -39,12 +48,19 @@ function Gate() {
   useEffect(() => void loadPerson(), []);
   useEffect(() => {
     if (signIn === "signed_in" && route.name === "sign_in") navigate(toReturnPath(), { replace: true });
-    if (signIn === "signed_out" && route.name !== "sign_in") {
+    if (signIn === "signed_out" && route.name !== "sign_in" && !isLinkPage(route)) {
       const here = location.pathname;
       navigate(here === "/" ? "/login" : `/login?next=${encodeURIComponent(here)}`, { replace: true });
     }
   }, [signIn, route]);
 
+  if (isLinkPage(route)) {
+    return (
+      <Suspense fallback={<Splash text={t("app.loading")} />}>
+        <LinkPage purpose={route.name} onSignedIn={() => void loadPerson()} footer={<ThemeSwitch />} />
+      </Suspense>
+    );
+  }
   switch (signIn) {
     case "unknown":
       return <Splash text={t("app.loading")} />;
@@ -55,7 +71,13 @@ function Gate() {
         </Splash>
       );
     case "signed_out":
-      return <SignInPage onSignedIn={() => void loadPerson()} footer={<ThemeSwitch />} />;
+      return (
+        <SignInPage
+          onSignedIn={() => void loadPerson()}
+          returnPath={toReturnPath()}
+          footer={<ThemeSwitch />}
+        />
+      );
     case "signed_in":
       return (
         <Suspense fallback={<Splash text={t("app.loading")} />}>

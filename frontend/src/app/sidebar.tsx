@@ -32,7 +32,7 @@ export function Sidebar({ currentId, onChoose, onHelp, onClose }: SidebarProps) 
         )}
       </div>
       <SessionList currentId={currentId} onChoose={onChoose} />
-      <PersonBar onSignOut={() => void leave()} />
+      <PersonBar onChoose={onChoose} onSignOut={() => void leave()} />
     </div>
   );
 }

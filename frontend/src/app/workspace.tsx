@@ -1,5 +1,5 @@
 import { PanelLeft } from "lucide-react";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 import { NoticeToast } from "@/app/notice-toast";
@@ -16,6 +16,13 @@ import type { Route } from "@/shared/lib/router";
 import { useAppStore } from "@/shared/store/app-store";
 import { IconButton } from "@/shared/ui/icon-button";
 import { Modal } from "@/shared/ui/modal";
+
+const AdminPage = lazy(() =>
+  import("@/features/admin/admin-page").then((module) => ({ default: module.AdminPage })),
+);
+const AccountPage = lazy(() =>
+  import("@/features/account/account-page").then((module) => ({ default: module.AccountPage })),
+);
 
 /** Everything a signed-in person sees: sessions on the side, one conversation in the middle. */
 export function Workspace({ route }: { readonly route: Route }) {
@@ -63,18 +70,52 @@ export function Workspace({ route }: { readonly route: Route }) {
         </Modal>
       )}
       <main className="flex min-w-0 flex-1 flex-col">
-        <ChatHeader
-          sessionId={sessionId}
-          start={
-            <IconButton label={t("sessions.open")} className="lg:hidden" onClick={() => setDrawerOpen(true)}>
-              <PanelLeft size={18} aria-hidden />
-            </IconButton>
-          }
-        />
-        {sessionId === null ? <NewChatPage /> : <ChatPage key={sessionId} sessionId={sessionId} />}
+        <Suspense fallback={null}>
+          <Page
+            route={route}
+            start={
+              <IconButton
+                label={t("sessions.open")}
+                className="lg:hidden"
+                onClick={() => setDrawerOpen(true)}
+              >
+                <PanelLeft size={18} aria-hidden />
+              </IconButton>
+            }
+          />
+        </Suspense>
       </main>
       {isHelpOpen && <ShortcutsDialog onClose={() => setIsHelpOpen(false)} />}
       <NoticeToast />
     </div>
   );
+}
+
+type PageProps = {
+  readonly route: Route;
+  /** What opens the session list on narrow screens. */
+  readonly start: ReactNode;
+};
+
+function Page({ route, start }: PageProps) {
+  switch (route.name) {
+    case "admin":
+      return <AdminPage tab={route.tab} start={start} />;
+    case "account":
+      return <AccountPage start={start} />;
+    case "session":
+      return (
+        <>
+          <ChatHeader sessionId={route.id} start={start} />
+          <ChatPage key={route.id} sessionId={route.id} />
+        </>
+      );
+    default:
+      return (
+        <>
+          <ChatHeader sessionId={null} start={start} />
+          <NewChatPage />
+        </>
+      );
+  }
 }

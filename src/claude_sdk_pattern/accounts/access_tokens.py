@@ -1,5 +1,6 @@
 """Access tokens: signed, short-lived, carried in the ``Authorization`` header."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from uuid_utils import uuid4
 
 from claude_sdk_pattern.accounts.clock import Clock, utc_now
 from claude_sdk_pattern.accounts.errors import InvalidAccessTokenError
+from claude_sdk_pattern.accounts.signing_keys import KeyRing
 from claude_sdk_pattern.accounts.users import User
 
 ALGORITHM = "HS256"
@@ -31,16 +33,16 @@ class AccessClaims:
 
 
 class AccessTokens:
-    """Signs and checks access tokens with one key."""
+    """Signs access tokens with the newest key and takes those of every key that is still good."""
 
-    def __init__(self, *, key: bytes, lifetime: timedelta, now: Clock = utc_now) -> None:
-        self._key = key
+    def __init__(self, keys: Callable[[], Awaitable[KeyRing]], *, lifetime: timedelta, now: Clock = utc_now) -> None:
+        self._keys = keys
         self.lifetime = lifetime
         self._now = now
 
-    def issue(self, user: User, login_id: str) -> str:
+    async def issue(self, user: User, login_id: str) -> str:
         """Return a token for a user that is good as long as their login, and no longer than ``lifetime``."""
-        now = self._now()
+        now, ring = self._now(), await self._keys()
         claims: dict[str, Any] = {
             "iss": ISSUER,
             "aud": AUDIENCE,
@@ -52,18 +54,22 @@ class AccessTokens:
             "exp": now + self.lifetime,
             "jti": str(uuid4()),
         }
-        return jwt.encode(claims, self._key, algorithm=ALGORITHM)
+        return jwt.encode(claims, ring.keys[ring.kid], algorithm=ALGORITHM, headers={"kid": ring.kid})
 
-    def check(self, token: str) -> AccessClaims:
+    async def check(self, token: str) -> AccessClaims:
         """Return what a token says.
 
         Raises:
             InvalidAccessTokenError: it is not one of ours, not for this API, expired or not valid yet.
         """
+        ring = await self._keys()
         try:
+            key = ring.keys.get(jwt.get_unverified_header(token).get("kid", ""))
+            if key is None:
+                raise InvalidAccessTokenError
             claims = jwt.decode(
                 token,
-                self._key,
+                key,
                 algorithms=[ALGORITHM],
                 audience=AUDIENCE,
                 issuer=ISSUER,

@@ -7,10 +7,15 @@
     ├── WeakPasswordError             the password breaks the rules; choose another
     ├── UsernameTakenError            there is a user of this name already
     ├── UnknownUserError              there is no such user
+    ├── UserOwnsSessionsError         the user has sessions, which would be left without anybody; delete them first
+    ├── LastAdminError                it would leave nobody who may administer; make another administrator first
+    ├── SetupDoneError                there are users already; ask one of them
     ├── AuthenticationError           whoever asks has not proved who they are
     │   ├── WrongCredentialsError     unknown name, wrong password or disabled user: deliberately not said which
     │   ├── InvalidAccessTokenError   forged, expired, or its login has ended; refresh, then sign in again
     │   ├── InvalidRefreshTokenError  unknown, expired, revoked or used a second time; sign in again
+    │   ├── InvalidLinkError          unknown, expired or used before; ask an administrator for a new one
+    │   ├── ProviderSignInError       the identity provider did not vouch for anybody we know; ``code`` says why
     │   └── InvalidTicketError        unknown, expired or used before; ask for a new one
     ├── TooManyAttemptsError          too many sign-ins failed; wait
     ├── SignInOverloadedError         too many passwords wait to be checked; try again
@@ -49,6 +54,27 @@ class UnknownUserError(AccountError):
         self.user = user
 
 
+class UserOwnsSessionsError(AccountError):
+    """The user owns sessions and cannot be deleted before them."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"{username} has sessions; delete them first")
+
+
+class LastAdminError(AccountError):
+    """It would leave no enabled administrator, and with that nobody who could make one."""
+
+    def __init__(self) -> None:
+        super().__init__("This is the last administrator. Make somebody else one first.")
+
+
+class SetupDoneError(AccountError):
+    """The first user is there already."""
+
+    def __init__(self) -> None:
+        super().__init__("There are users already. Ask an administrator to add you.")
+
+
 class AuthenticationError(AccountError):
     """Base of the reasons why somebody counts as not signed in."""
 
@@ -72,6 +98,24 @@ class InvalidRefreshTokenError(AuthenticationError):
 
     def __init__(self) -> None:
         super().__init__("The sign-in has ended. Please sign in again.")
+
+
+class InvalidLinkError(AuthenticationError):
+    """The link is unknown, expired or used, or its user was disabled meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__("This link has expired or was used before. Ask an administrator for a new one.")
+
+
+class ProviderSignInError(AuthenticationError):
+    """Signing in through the identity provider did not work.
+
+    ``code`` is stable and says why; the message is for the person and the operator, and holds nothing secret.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class InvalidTicketError(AuthenticationError):

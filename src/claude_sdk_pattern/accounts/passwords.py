@@ -12,6 +12,9 @@ from claude_sdk_pattern.accounts.errors import SignInOverloadedError
 
 T = TypeVar("T")
 
+NO_PASSWORD = ""
+"""Stands where a hash would for a user who has none and signs in in another way."""
+
 # Each hash takes 64 MiB and a core for a fifth of a second: two keep the server's memory and its other work safe.
 MAX_CONCURRENT_HASHES = 2
 
@@ -47,7 +50,9 @@ class Passwords:
         return await self._run(lambda: self._hasher.hash(password))
 
     async def check(self, password: str, stored_hash: str | None) -> PasswordCheck:
-        """Compare a password with a stored hash; ``None`` means there is no such user and takes just as long.
+        """Compare a password with a stored hash; ``None`` is for no such user.
+
+        Without a hash, or with :data:`NO_PASSWORD`, the answer is no and takes just as long.
 
         Raises:
             SignInOverloadedError: too many wait already.
@@ -62,7 +67,7 @@ class Passwords:
             is_equal, upgraded = self._hasher.verify_and_update(password, stored_hash or self._decoy)
         except UnknownHashError:
             return PasswordCheck(is_correct=False, upgraded_hash=None)
-        if stored_hash is None:
+        if not stored_hash:
             return PasswordCheck(is_correct=False, upgraded_hash=None)
         return PasswordCheck(is_correct=is_equal, upgraded_hash=upgraded)
 

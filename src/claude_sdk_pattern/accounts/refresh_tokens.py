@@ -18,17 +18,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from uuid_utils import uuid7
 
+from claude_sdk_pattern.accounts.access_tokens import AccessClaims
 from claude_sdk_pattern.accounts.clock import Clock, utc_now
 from claude_sdk_pattern.accounts.errors import InvalidRefreshTokenError, WrongCredentialsError
 from claude_sdk_pattern.accounts.keys import base64url, token_hash
-from claude_sdk_pattern.accounts.logins import end_login, locked_user
+from claude_sdk_pattern.accounts.logins import LoginMethod, Origin, end_login, locked_user, login_row
 from claude_sdk_pattern.accounts.users import User, user_of
 from claude_sdk_pattern.storage.database import Database
-from claude_sdk_pattern.storage.tables import RefreshTokenRow, UserRow
+from claude_sdk_pattern.storage.tables import LoginRow, RefreshTokenRow, UserRow
 
 logger = structlog.get_logger(__name__)
 
@@ -60,8 +61,10 @@ class RefreshTokens:
         self._grace = grace
         self._now = now
 
-    async def start(self, user_id: str, password_hash: str) -> IssuedRefreshToken:
-        """Begin a login of a user whose password was found to match ``password_hash``.
+    async def start(
+        self, user_id: str, method: LoginMethod, origin: Origin, *, password_hash: str | None = None
+    ) -> IssuedRefreshToken:
+        """Begin a login of a user who has proved who they are, with a password by having it match ``password_hash``.
 
         Raises:
             WrongCredentialsError: meanwhile the user was disabled or has another password.
@@ -69,11 +72,11 @@ class RefreshTokens:
         token, now = PREFIX + base64url(secrets.token_bytes(32)), self._now()
         async with self._database.sessions.begin() as session:
             user = await session.scalar(locked_user(UserRow.id == user_id))
-            if user is None or user.disabled_at is not None or user.password_hash != password_hash:
+            if user is None or user.disabled_at is not None or password_hash not in (None, user.password_hash):
                 raise WrongCredentialsError
             await self._forget_expired(session, user_id, now)
             row = self._row(token, user_id=user_id, family_id=str(uuid7()), now=now)
-            session.add(row)
+            session.add_all([row, login_row(row.family_id, user_id, method, origin, now)])
         return IssuedRefreshToken(token=token, login_id=row.family_id, user=user_of(user))
 
     async def rotate(self, token: str) -> IssuedRefreshToken:
@@ -90,15 +93,15 @@ class RefreshTokens:
             raise InvalidRefreshTokenError
         return issued
 
-    async def end(self, token: str) -> str | None:
-        """End the login a token belongs to, even if the token is spent; return its id, ``None`` if unknown."""
+    async def end(self, token: str) -> AccessClaims | None:
+        """End the login a token belongs to, even if the token is spent; return whose and which, ``None`` if unknown."""
         async with self._database.sessions.begin() as session:
             found = await self._locked(session, token)
             if found is None:
                 return None
-            family_id = found[1].family_id
-            await end_login(session, family_id, self._now())
-        return family_id
+            user, row = found
+            await end_login(session, row.family_id, self._now())
+        return AccessClaims(user_id=user.id, login_id=row.family_id)
 
     async def end_login(self, user_id: str, login_id: str) -> None:
         """End a login; one that has ended already stays as it is."""
@@ -115,7 +118,7 @@ class RefreshTokens:
         if not _is_usable(row, now):
             return None
         if row.spent_at is None:
-            newest: str | None = self._spend(session, row, token, now)
+            newest: str | None = await self._spend(session, row, token, now)
         elif now - row.spent_at <= self._grace:
             newest = await self._newest(session, token, now)
         else:
@@ -133,9 +136,10 @@ class RefreshTokens:
         row = await _by_token(session, token)
         return None if user is None or row is None else (user, row)
 
-    def _spend(self, session: AsyncSession, row: RefreshTokenRow, token: str, now: datetime) -> str:
+    async def _spend(self, session: AsyncSession, row: RefreshTokenRow, token: str, now: datetime) -> str:
         successor = self._successor(token)
         row.spent_at = now
+        await session.execute(update(LoginRow).where(LoginRow.id == row.family_id).values(last_used_at=now))
         session.add(self._row(successor, user_id=row.user_id, family_id=row.family_id, now=now))
         return successor
 
@@ -164,6 +168,8 @@ class RefreshTokens:
         await session.execute(
             delete(RefreshTokenRow).where(RefreshTokenRow.user_id == user_id, RefreshTokenRow.expires_at <= now)
         )
+        families = select(RefreshTokenRow.family_id).where(RefreshTokenRow.user_id == user_id)
+        await session.execute(delete(LoginRow).where(LoginRow.user_id == user_id, LoginRow.id.not_in(families)))
 
 
 async def _by_token(session: AsyncSession, token: str) -> RefreshTokenRow | None:

@@ -9,7 +9,7 @@ from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES
 from claude_sdk_pattern.api.schemas import AttachmentView
 from claude_sdk_pattern.api.services import ServicesDependency
 from claude_sdk_pattern.api.sessions import Readable, Writable
-from claude_sdk_pattern.api.uploads import FIELD, FRAMING_BYTES, UploadedFile
+from claude_sdk_pattern.api.uploads import FILE_FORM, FRAMING_BYTES, UploadedFile
 from claude_sdk_pattern.sessions.errors import AttachmentNotFoundError, AttachmentTooLargeError
 from claude_sdk_pattern.sessions.media_types import IMAGES, PDF
 
@@ -21,21 +21,6 @@ _SHOWN: Final = frozenset({*IMAGES, PDF})
 # Should somebody open it as a page after all, it is one without scripts, origin and network.
 _POLICY: Final = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
-_FORM: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {FIELD: {"type": "string", "format": "binary"}},
-                    "required": [FIELD],
-                }
-            }
-        },
-    }
-}
-
 _FILE: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "description": "The file",
@@ -44,7 +29,7 @@ _FILE: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.post("/{session_id}/attachments", status_code=201, openapi_extra=_FORM)
+@router.post("/{session_id}/attachments", status_code=201, openapi_extra=FILE_FORM)
 async def upload_attachment(request: Request, session: Writable, services: ServicesDependency) -> AttachmentView:
     """Upload one file. It reaches the agent with the message that names its id."""
     store = services.manager.attachments

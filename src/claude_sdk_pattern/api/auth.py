@@ -9,22 +9,33 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Cookie, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from claude_sdk_pattern.accounts.accounts import TokenPair
-from claude_sdk_pattern.accounts.errors import InvalidAccessTokenError, InvalidRefreshTokenError
+from claude_sdk_pattern.accounts.audit import AuditAction
+from claude_sdk_pattern.accounts.errors import (
+    InvalidAccessTokenError,
+    InvalidRefreshTokenError,
+    UnknownUserError,
+    WrongCredentialsError,
+)
 from claude_sdk_pattern.accounts.rules import MAX_PASSWORD_LENGTH, MAX_USERNAME_LENGTH
 from claude_sdk_pattern.accounts.users import Role
-from claude_sdk_pattern.api.dependencies import BearerToken, CurrentIdentity, CurrentUser, require_allowed_origin
+from claude_sdk_pattern.api.dependencies import BearerToken, CurrentIdentity, require_allowed_origin
+from claude_sdk_pattern.api.oidc import public_url
 from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES
 from claude_sdk_pattern.api.services import Services, ServicesDependency
-
-COOKIE = "csp_refresh"
-COOKIE_PATH = "/api/v1/auth"
+from claude_sdk_pattern.api.token_answers import (
+    AUTH_PATH,
+    COOKIE,
+    Tokens,
+    forget_refresh_token,
+    origin_of,
+    tokens_answer,
+)
 
 # Several times the length of one of ours.
 _MAX_TOKEN_LENGTH = 200
 
 router = APIRouter(
-    prefix=COOKIE_PATH,
+    prefix=AUTH_PATH,
     tags=["auth"],
     responses=PROBLEM_RESPONSES,
     dependencies=[Depends(require_allowed_origin)],
@@ -52,21 +63,14 @@ class RefreshBody(BaseModel):
     refresh_token: Annotated[SecretStr | None, Field(max_length=_MAX_TOKEN_LENGTH)] = None
 
 
-class Tokens(BaseModel):
-    """An access token, and for those who keep it themselves the refresh token."""
-
-    access_token: str
-    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - the name of a kind of token
-    expires_in: Annotated[int, Field(description="Life of the access token, in seconds.")]
-    refresh_token: str | None = None
-
-
 class Me(BaseModel):
     """Who is signed in."""
 
     id: str
     username: str
     role: Role
+    has_password: bool = Field(description="Without one, they sign in through the identity provider.")
+    end_session_url: str | None = Field(description="Where to sign out of the identity provider as well, if anywhere.")
 
 
 class TicketView(BaseModel):
@@ -82,9 +86,23 @@ RefreshCookie = Annotated[str | None, Cookie(alias=COOKIE, include_in_schema=Fal
 @router.post("/login", response_model_exclude_none=True)
 async def login(body: LoginBody, request: Request, response: Response, services: ServicesDependency) -> Tokens:
     """Sign in with a name and a password."""
-    address = request.client.host if request.client else "unknown"
-    pair = await services.accounts.login(body.username, body.password.get_secret_value(), address)
-    return _tokens(pair, request, response, services, in_body=body.client == "api")
+    origin = origin_of(request)
+    try:
+        pair = await services.accounts.login(
+            body.username, body.password.get_secret_value(), origin.address, origin.client
+        )
+    except WrongCredentialsError:
+        await services.audit.record(
+            AuditAction.LOGIN_FAILED,
+            actor=None,
+            target=await _id_of(services, body.username),
+            details={"address": origin.address},
+        )
+        raise
+    await services.audit.record(
+        AuditAction.LOGIN, actor=pair.user.id, details={"address": origin.address, "method": "password"}
+    )
+    return tokens_answer(pair, request, response, services, in_body=body.client == "api")
 
 
 @router.post("/refresh", response_model_exclude_none=True)
@@ -101,7 +119,7 @@ async def refresh(
         raise InvalidRefreshTokenError
     pair = await services.accounts.refresh(token)
     is_kept_by_client = body is not None and body.refresh_token is not None
-    return _tokens(pair, request, response, services, in_body=is_kept_by_client)
+    return tokens_answer(pair, request, response, services, in_body=is_kept_by_client)
 
 
 @router.post("/logout", status_code=204)
@@ -113,29 +131,44 @@ async def logout(
     cookie: RefreshCookie = None,
 ) -> Response:
     """Sign out with the access token, the refresh token or both: all tokens and open connections of the login end."""
-    has_ended = False
+    user_id: str | None = None
     token = _given_token(body, cookie)
     if token is not None:
-        has_ended = await services.accounts.logout_with(token)
+        user_id = await services.accounts.logout_with(token)
     if credentials is not None:
         try:
-            await services.accounts.logout(await services.accounts.identify(credentials.credentials))
+            identity = await services.accounts.identify(credentials.credentials)
+            await services.accounts.logout(identity)
         except InvalidAccessTokenError:
             # It expired while the page was asleep, or its login is the one that was ended just above.
             pass
         else:
-            has_ended = True
-    if not has_ended:
+            user_id = identity.user.id
+    if user_id is None:
         raise InvalidAccessTokenError
+    await services.audit.record(AuditAction.LOGOUT, actor=user_id)
     response = Response(status_code=204)
-    _set_cookie(request, response, "", max_age_seconds=0)
+    forget_refresh_token(request, response)
     return response
 
 
 @router.get("/me")
-async def me(user: CurrentUser) -> Me:
+async def me(identity: CurrentIdentity, request: Request, services: ServicesDependency) -> Me:
     """Return who is signed in."""
-    return Me(id=user.id, username=user.username, role=user.role)
+    user = identity.user
+    try:
+        account = await services.accounts.administration.account(user.id)
+    except UnknownUserError as error:
+        # Deleted within the last second.
+        raise InvalidAccessTokenError from error
+    sign_in_page = f"{public_url(request, services)}/login"
+    return Me(
+        id=user.id,
+        username=user.username,
+        role=user.role,
+        has_password=account.has_password,
+        end_session_url=await services.accounts.end_session_url(identity, sign_in_page),
+    )
 
 
 @router.post("/ticket")
@@ -146,31 +179,15 @@ async def ticket(identity: CurrentIdentity, response: Response, services: Servic
     return TicketView(ticket=issued.ticket, expires_in=int(issued.lifetime.total_seconds()))
 
 
+async def _id_of(services: Services, username: str) -> str | None:
+    """Return the id of the user of this name. The name itself is not kept: people type their password there."""
+    try:
+        return (await services.accounts.users.find(username)).user.id
+    except UnknownUserError:
+        return None
+
+
 def _given_token(body: RefreshBody | None, cookie: str | None) -> str | None:
     if body is not None and body.refresh_token is not None:
         return body.refresh_token.get_secret_value()
     return cookie
-
-
-def _tokens(pair: TokenPair, request: Request, response: Response, services: Services, *, in_body: bool) -> Tokens:
-    lifetimes = services.accounts.lifetimes
-    _set_cookie(request, response, pair.refresh_token, max_age_seconds=int(lifetimes.refresh.total_seconds()))
-    response.headers["Cache-Control"] = "no-store"
-    return Tokens(
-        access_token=pair.access_token,
-        expires_in=int(lifetimes.access.total_seconds()),
-        refresh_token=pair.refresh_token if in_body else None,
-    )
-
-
-def _set_cookie(request: Request, response: Response, value: str, *, max_age_seconds: int) -> None:
-    """Set or, with no time to live, delete the cookie. The attributes must be the same, or the old one stays."""
-    response.set_cookie(
-        COOKIE,
-        value,
-        max_age=max_age_seconds,
-        path=COOKIE_PATH,
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-    )

@@ -30,7 +30,7 @@ class CorrelationMiddleware:
         correlation_id = given if _PLAIN.fullmatch(given) else str(uuid4())
 
         async def send_with_id(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"] in {"http.response.start", "websocket.http.response.start", "websocket.accept"}:
                 MutableHeaders(scope=message)[HEADER] = correlation_id
             await send(message)
 

@@ -15,8 +15,7 @@ from structlog.contextvars import bind_contextvars
 from claude_sdk_pattern.accounts.errors import InvalidAccessTokenError, NotAllowedError
 from claude_sdk_pattern.accounts.identities import Identity
 from claude_sdk_pattern.accounts.users import Role, User
-from claude_sdk_pattern.api.origins import is_allowed_origin
-from claude_sdk_pattern.api.problems import Problem
+from claude_sdk_pattern.api.origins import is_allowed_origin, origin_not_allowed
 from claude_sdk_pattern.api.services import ServicesDependency
 
 # Its own answer to a missing token would not be a problem document, hence no automatic error.
@@ -101,9 +100,7 @@ async def require_allowed_origin(connection: HTTPConnection, services: ServicesD
         Problem: 403 ``origin_not_allowed``.
     """
     if not is_allowed_origin(connection, services.settings.allowed_origins):
-        raise Problem(
-            403, "origin_not_allowed", "Origin not allowed", "Pages of this origin may not talk to this server."
-        )
+        raise origin_not_allowed()
 
 
 def _noted(identity: Identity) -> Identity:

@@ -11,6 +11,9 @@ from sqlalchemy.exc import OperationalError
 
 from claude_sdk_pattern.accounts import errors as accounts
 from claude_sdk_pattern.events import errors as tape
+from claude_sdk_pattern.limits import errors as limits
+from claude_sdk_pattern.plugins import errors as plugins
+from claude_sdk_pattern.policy import errors as policy
 from claude_sdk_pattern.sessions import errors as sessions
 
 
@@ -49,11 +52,19 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
     accounts.WeakPasswordError: ProblemKind(status=422, code="weak_password", title="Weak password"),
     accounts.UsernameTakenError: ProblemKind(status=409, code="username_taken", title="Username taken"),
     accounts.UnknownUserError: ProblemKind(status=404, code="user_not_found", title="No such user"),
+    accounts.LastAdminError: ProblemKind(status=409, code="last_admin", title="The last administrator"),
+    accounts.UserOwnsSessionsError: ProblemKind(status=409, code="user_owns_sessions", title="The user has sessions"),
+    accounts.SetupDoneError: ProblemKind(status=409, code="setup_done", title="There are users already"),
+    accounts.InvalidLinkError: ProblemKind(status=410, code="link_expired", title="The link is not good any more"),
     accounts.WrongCredentialsError: ProblemKind(status=401, code="wrong_credentials", title="Wrong credentials"),
     accounts.InvalidRefreshTokenError: ProblemKind(status=401, code="sign_in_ended", title="The sign-in has ended"),
     accounts.AuthenticationError: _NOT_SIGNED_IN,
     accounts.TooManyAttemptsError: ProblemKind(status=429, code="too_many_attempts", title="Too many attempts"),
     accounts.SignInOverloadedError: ProblemKind(status=503, code="sign_in_overloaded", title="The server is busy"),
+    limits.RateLimitedError: ProblemKind(status=429, code="rate_limited", title="Too many requests"),
+    limits.TooManyConnectionsError: ProblemKind(
+        status=429, code="too_many_connections", title="Too many connections", retry_after_seconds=10
+    ),
     accounts.NotAllowedError: ProblemKind(status=403, code="not_allowed", title="Not allowed"),
     accounts.SessionHiddenError: _NO_SUCH_SESSION,
     sessions.SessionNotFoundError: _NO_SUCH_SESSION,
@@ -75,6 +86,21 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
     sessions.NothingToRewindError: ProblemKind(status=409, code="nothing_to_rewind", title="Nothing to go back to"),
     sessions.ShuttingDownError: _SHUTTING_DOWN,
     sessions.SessionError: ProblemKind(status=409, code="refused", title="Refused"),
+    policy.PromptBlockedError: ProblemKind(status=422, code="prompt_blocked", title="Message not accepted"),
+    policy.InputRefusedError: ProblemKind(status=422, code="input_refused", title="Input not allowed"),
+    policy.UnknownRuleError: ProblemKind(status=404, code="rule_not_found", title="No such rule"),
+    plugins.UnknownPluginError: ProblemKind(status=404, code="plugin_not_found", title="No such plugin"),
+    plugins.InvalidPluginError: ProblemKind(status=422, code="plugin_invalid", title="No valid plugin"),
+    plugins.InvalidConfigError: ProblemKind(status=422, code="plugin_config_invalid", title="Invalid configuration"),
+    plugins.PluginChangedError: ProblemKind(status=409, code="plugin_changed", title="The plugin has changed"),
+    plugins.DependencyError: ProblemKind(status=409, code="plugin_dependency", title="Plugins depend on each other"),
+    plugins.ActivationError: ProblemKind(status=409, code="plugin_failed", title="The plugin does not work"),
+    plugins.ArchiveTooLargeError: ProblemKind(status=413, code="body_too_large", title="Archive too large"),
+    plugins.PackageNotTrustedError: ProblemKind(status=422, code="package_not_trusted", title="Package not trusted"),
+    plugins.UploadRefusedError: ProblemKind(status=422, code="archive_refused", title="Archive not accepted"),
+    plugins.UnknownMarketplaceError: ProblemKind(status=404, code="marketplace_not_found", title="No such marketplace"),
+    plugins.MarketplaceError: ProblemKind(status=409, code="marketplace_refused", title="Not to be had from there"),
+    plugins.PluginError: ProblemKind(status=409, code="plugin_refused", title="Not possible now"),
     tape.UnknownSession: _NO_SUCH_SESSION,
     tape.DuplicateClientId: ProblemKind(
         status=409,

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Depends, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from claude_sdk_pattern.accounts.access import SessionAction, authorize
+from claude_sdk_pattern.accounts.audit import AuditAction
 from claude_sdk_pattern.accounts.identities import Identity
 from claude_sdk_pattern.api.dependencies import StreamIdentity, StreamUser
 from claude_sdk_pattern.api.frames import MAX_SEQ
@@ -56,7 +57,13 @@ def _position(
     return int(last_event_id)
 
 
-@router.get("/{session_id}/events", response_class=EventSourceResponse)
+async def _connected(user: StreamUser, services: ServicesDependency) -> AsyncGenerator[None]:
+    """Count the stream among its reader's connections until it ends."""
+    with services.connections.connected(user.id):
+        yield
+
+
+@router.get("/{session_id}/events", response_class=EventSourceResponse, dependencies=[Depends(_connected)])
 async def stream_events(
     session: Annotated[Session, Depends(_readable)],
     identity: StreamIdentity,
@@ -65,10 +72,16 @@ async def stream_events(
     mode: Literal["query", "follow"] = "query",
 ) -> AsyncGenerator[ServerSentEvent]:
     """Stream what happens in a session."""
+    await services.audit.record(
+        AuditAction.SESSION_OPENED, actor=identity.user.id, target=session.id, details={"by": "event stream"}
+    )
     status = services.manager.status(session.id)
     last_seq = await services.log.last_seq(session.id)
-    after = last_seq if position is None else resume_point(position, last_seq).after
+    point = resume_point(last_seq if position is None else position, last_seq)
+    after = point.after
     is_quiet = status in _QUIET
+    if point.is_gap:
+        yield _event("resume", {"resume": "gap", "from_seq": point.from_seq})
     if mode == "query":
         yield _event("status_change", {"status": status})
         # Without a place to go on from, and with nothing running, there is nothing to wait for.

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
-from claude_sdk_pattern.events.types import PermissionDecision, StatusName
+from claude_sdk_pattern.events.types import PermissionDecision, RememberScope, StatusName
 
 PROTOCOL = "csp.v1"
 
@@ -79,15 +79,31 @@ class InterruptFrame(_Frame):
     type: Literal["interrupt"]
 
 
-class PermissionResponseFrame(_Frame):
-    """Answer a permission request. ``updated_input`` replaces the tool's input; ``message`` is told to the agent."""
+class AnswerFields(_Frame):
+    """An answer to a permission request.
+
+    ``remember`` has calls like this one allowed without asking: ``true`` or ``"session"`` in this session, ``"always"``
+    in all of its owner's; ``suggestion`` says which of the request's suggestions that is. ``updated_input`` replaces
+    the tool's input, ``message`` is told to the agent. ``input_hash`` is that of the request: another one is refused.
+    ``permission_mode`` is for a plan that is approved: the mode in which it is carried out.
+    """
+
+    decision: PermissionDecision
+    remember: bool | RememberScope = False
+    suggestion: int = Field(default=0, ge=0, le=20)
+    updated_input: JsonObject | None = None
+    message: Annotated[str, AfterValidator(_storable), AfterValidator(_without_nul)] | None = Field(
+        default=None, max_length=4000
+    )
+    input_hash: str | None = Field(default=None, max_length=64)
+    permission_mode: Literal["default", "acceptEdits"] | None = None
+
+
+class PermissionResponseFrame(AnswerFields):
+    """Answer a permission request."""
 
     type: Literal["permission_response"]
     request_id: str
-    decision: PermissionDecision
-    remember: bool = False
-    updated_input: JsonObject | None = None
-    message: str | None = Field(default=None, max_length=4000)
 
 
 class SyncCommand(_Frame):
@@ -157,6 +173,17 @@ _SessionCommand = Annotated[
 ]
 
 
+PluginName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
+
+
+class PluginConfigFrame(_Frame):
+    """Turn a plugin on or off for this session, from its next agent process on."""
+
+    type: Literal["plugin_config"]
+    plugin: PluginName
+    enabled: bool
+
+
 class PresenceFrame(_Frame):
     """Say what this person is doing."""
 
@@ -171,7 +198,13 @@ class PingFrame(_Frame):
 
 
 ClientFrame = Annotated[
-    UserMessageFrame | InterruptFrame | PermissionResponseFrame | _SessionCommand | PresenceFrame | PingFrame,
+    UserMessageFrame
+    | InterruptFrame
+    | PermissionResponseFrame
+    | _SessionCommand
+    | PluginConfigFrame
+    | PresenceFrame
+    | PingFrame,
     Field(discriminator="type"),
 ]
 
@@ -240,7 +273,8 @@ class PongFrame(_Frame):
 class ErrorFrame(_Frame):
     """What was wrong with one frame of this client.
 
-    ``client_id`` names the message it refused, ``command`` the session command, if it was one of them.
+    ``client_id`` names the message it refused, ``command`` the session command, ``request_id`` the permission request
+    whose answer it refused, if it was one of them.
     """
 
     type: Literal["error"] = "error"
@@ -250,6 +284,7 @@ class ErrorFrame(_Frame):
     retry_after_ms: int | None = None
     client_id: str | None = None
     command: str | None = None
+    request_id: str | None = None
 
 
 class CommandResultFrame(_Frame):

@@ -21,10 +21,11 @@ _WORDS = {
 
 
 class Health(BaseModel):
-    """All is well; ``checks`` are the ones that were asked."""
+    """All is well; ``checks`` are the ones that were asked, ``details`` how the server runs (``isolation``)."""
 
     status: Literal["ok"] = "ok"
     checks: dict[str, str] = {}
+    details: dict[str, str] = {}
 
 
 @router.get("/live")
@@ -54,4 +55,4 @@ async def _answer(checks: HealthChecks, probe: Probe, response: Response) -> Hea
         extra = {"checks": dict(report.outcomes)}
         raise Problem(503, code, title, detail, extra=extra, retry_after_seconds=_RETRY_AFTER_SECONDS)
     response.headers["Cache-Control"] = "no-store"
-    return Health(checks=dict(report.outcomes))
+    return Health(checks=dict(report.outcomes), details=dict(checks.details))

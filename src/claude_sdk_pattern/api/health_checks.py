@@ -53,9 +53,17 @@ class _Registered:
 
 
 class HealthChecks:
-    """The checks of a server. The composition root adds one for each part that can fail."""
+    """The checks of a server. The composition root adds one for each part that can fail.
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    Args:
+        monotonic: the clock.
+        details: what whoever asks is told besides: how the server runs, good or bad. Anybody may ask.
+    """
+
+    def __init__(
+        self, monotonic: Callable[[], float] = time.monotonic, *, details: Mapping[str, str] | None = None
+    ) -> None:
+        self.details = details or {}
         self._monotonic = monotonic
         self._checks: dict[str, _Registered] = {}
         self._latest: dict[Probe, tuple[float, Report]] = {}
@@ -105,6 +113,7 @@ async def _outcome(name: str, check: Check) -> str:
     except HealthCheckFailedError as error:
         return str(error)
     except Exception as error:
+        # A check that breaks says nothing good; the others still have their say.
         logger.warning("health_check_raised", check=name, exc_info=error)
         return "failed"
     return "ok"

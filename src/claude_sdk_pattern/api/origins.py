@@ -10,9 +10,16 @@ counts as our own by that, and gains nothing: cookies and tokens belong to the n
 """
 
 from collections.abc import Iterable
+from http import HTTPStatus
+from typing import override
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from claude_sdk_pattern.api.problems import Problem, problem_response
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HTTP_SCHEMES = {"ws": "http", "wss": "https"}
@@ -32,6 +39,22 @@ def is_allowed_origin(connection: HTTPConnection, allowed: Iterable[str]) -> boo
     scheme, host = connection.url.scheme, connection.headers.get("host", "")
     own = _normal(f"{_HTTP_SCHEMES.get(scheme, scheme)}://{host}")
     return page == own or any(page == _normal(other) for other in allowed)
+
+
+def origin_not_allowed() -> Problem:
+    """Return the answer to a page that may not ask."""
+    return Problem(403, "origin_not_allowed", "Origin not allowed", "Pages of this origin may not talk to this server.")
+
+
+class CrossOriginRequests(CORSMiddleware):
+    """The framework's middleware, whose refusals of preflights are problems like all others."""
+
+    @override
+    def preflight_response(self, request_headers: Headers) -> Response:
+        answer = super().preflight_response(request_headers)
+        if answer.status_code < HTTPStatus.BAD_REQUEST:
+            return answer
+        return problem_response(origin_not_allowed())
 
 
 def _normal(origin: str) -> tuple[str, str, int] | None:

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from claude_sdk_pattern.api.domain_problems import DOMAIN_PROBLEMS, kind_of
+from claude_sdk_pattern.plugins.errors import InvalidConfigError, InvalidPluginError
 
 logger = structlog.get_logger(__name__)
 
@@ -39,6 +40,7 @@ _CODES: Final = {
     403: "not_allowed",
     404: "not_found",
     405: "method_not_allowed",
+    408: "request_timeout",
     413: "body_too_large",
     415: "unsupported_media_type",
     422: "invalid_request",
@@ -119,7 +121,7 @@ def install(app: FastAPI) -> None:
 
 
 def problem_response(problem: Problem) -> Response:
-    """Return the answer that a problem amounts to."""
+    """Return the answer that a problem amounts to; also to a WebSocket handshake that was not accepted yet."""
     body = {
         "type": f"urn:claude-sdk-pattern:problem:{problem.code}",
         "title": problem.title,
@@ -178,14 +180,35 @@ async def _on_domain_error(request: Request, error: Exception) -> Response:
     kind = kind_of(error)
     if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.warning("request_failed", code=kind.code, path=request.url.path, exc_info=error)
+    return domain_response(error)
+
+
+def domain_response(error: Exception) -> Response:
+    """Return the answer to an error of one of the rooms; it has to be in the table."""
+    kind = kind_of(error)
     problem = Problem(
         kind.status,
         kind.code,
         kind.title,
         kind.detail or str(error),
+        extra=_faults_of(error),
         retry_after_seconds=getattr(error, "retry_after_seconds", kind.retry_after_seconds),
     )
     return problem_response(problem)
+
+
+def _faults_of(error: Exception) -> dict[str, Any]:
+    """Return what is wrong with a plugin or its configuration, part by part."""
+    if not isinstance(error, InvalidPluginError | InvalidConfigError):
+        return {}
+    faults = [
+        Fault(
+            where=f"{problem.path} in {problem.file}" if problem.path else problem.file,
+            what=f"{problem.message} ({problem.hint})" if problem.hint else problem.message,
+        )
+        for problem in error.problems[:_MAX_FAULTS]
+    ]
+    return {"errors": [fault.model_dump() for fault in faults]}
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:

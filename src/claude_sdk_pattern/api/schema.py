@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import models_json_schema
 
 from claude_sdk_pattern import __version__
-from claude_sdk_pattern.api import attachments, auth, event_stream, health, metrics, problems, sessions
+from claude_sdk_pattern.api import problems
 from claude_sdk_pattern.api.frames import ClientFrame, ServerFrame
+from claude_sdk_pattern.api.rest_modules import REST_MODULES
 from claude_sdk_pattern.events.types import AnyEvent
 
 
@@ -49,7 +50,7 @@ def openapi_schema() -> dict[str, Any]:
     """Return the OpenAPI document without starting a server."""
     app = FastAPI(title="claude_sdk_pattern", version=__version__)
     problems.install(app)
-    for module in (auth, sessions, attachments, event_stream, health, metrics):
+    for module in REST_MODULES:
         app.include_router(module.router)
     return app.openapi()
 

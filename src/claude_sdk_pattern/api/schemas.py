@@ -5,8 +5,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from claude_sdk_pattern.api.frames import MAX_SEQ, Attachments, ClientId, JsonObject, MessageText
-from claude_sdk_pattern.events.types import PermissionDecision, StatusName
+from claude_sdk_pattern.api.frames import (
+    MAX_SEQ,
+    AnswerFields,
+    Attachments,
+    ClientId,
+    JsonObject,
+    MessageText,
+    PluginName,
+)
+from claude_sdk_pattern.events.types import StatusName
 
 # More than white space; and PostgreSQL stores no NUL.
 Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
@@ -26,6 +34,9 @@ class CreateSession(_Body):
     permission_mode: PermissionModeName | None = None
     output_schema: JsonObject | None = Field(
         default=None, description="JSON Schema that the result of every turn has to fit."
+    )
+    plugins: tuple[PluginName, ...] | None = Field(
+        default=None, max_length=500, description="Names of the plugins it works with; left out: all that are active."
     )
 
 
@@ -113,10 +124,27 @@ class AttachmentView(_Body):
     media_type: str
 
 
-class ApprovalDecision(_Body):
-    """An answer to a permission request."""
+class ApprovalView(_Body):
+    """A tool call that waits for a person. Its reason and what could be remembered of it stand on the tape."""
 
-    decision: PermissionDecision
-    remember: bool = False
-    updated_input: JsonObject | None = None
-    message: str | None = Field(default=None, max_length=4000)
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
+
+    request_id: str
+    turn_id: str | None
+    tool_use_id: str | None
+    tool: str
+    input: dict[str, Any]
+    input_hash: str
+    rule: str | None
+    created_at: datetime
+    expires_at: datetime
+
+
+class ApprovalList(_Body):
+    """What waits for an answer, oldest first."""
+
+    items: list[ApprovalView]
+
+
+class ApprovalDecision(AnswerFields):
+    """An answer to a permission request."""

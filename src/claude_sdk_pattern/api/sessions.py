@@ -1,23 +1,24 @@
 """REST routes of sessions. Each asks who may, calls the manager, and shapes the answer."""
 
-import base64
-import binascii
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-import orjson
 from fastapi import APIRouter, Depends, Path, Query, Response
 from jsonschema import Draft202012Validator, SchemaError
 from uuid_utils import uuid4
 
 from claude_sdk_pattern.accounts.access import SessionAction, authorize
-from claude_sdk_pattern.accounts.users import Role
+from claude_sdk_pattern.accounts.audit import AuditAction
+from claude_sdk_pattern.api.approvals import answer_request
+from claude_sdk_pattern.api.cursors import decoded, encoded, invalid_cursor
 from claude_sdk_pattern.api.dependencies import CurrentUser
 from claude_sdk_pattern.api.frames import MAX_SEQ
 from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES, Problem
 from claude_sdk_pattern.api.schemas import (
     ApprovalDecision,
+    ApprovalList,
+    ApprovalView,
     CreateSession,
     ForkSession,
     Interrupted,
@@ -31,7 +32,6 @@ from claude_sdk_pattern.api.schemas import (
 )
 from claude_sdk_pattern.api.services import Services, ServicesDependency
 from claude_sdk_pattern.events.recorded import user_actor
-from claude_sdk_pattern.sessions.approvals import Answer
 from claude_sdk_pattern.sessions.repository import PageKey, Session
 
 router = APIRouter(prefix="/api/v1/sessions", tags=["sessions"], responses=PROBLEM_RESPONSES)
@@ -75,14 +75,13 @@ async def list_sessions(
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
 ) -> SessionPage:
-    """List the user's sessions, most recently active first; administrators see everybody's."""
-    owner_id = None if user.role is Role.ADMIN else user.id
-    after = None if cursor is None else _decoded(cursor)
-    found = await services.manager.list(owner_id=owner_id, query=q, limit=limit + 1, after=after)
+    """List the user's own sessions, most recently active first."""
+    after = None if cursor is None else decoded_place(cursor)
+    found = await services.manager.list(owner_id=user.id, query=q, limit=limit + 1, after=after)
     page = found[:limit]
     return SessionPage(
         items=[_view(services, session) for session in page],
-        next_cursor=_encoded(page[-1]) if len(found) > limit else None,
+        next_cursor=encoded_place(page[-1]) if len(found) > limit else None,
     )
 
 
@@ -91,13 +90,16 @@ async def create_session(body: CreateSession, user: CurrentUser, services: Servi
     """Make a session. Its agent starts with the first message."""
     if body.output_schema is not None:
         _check_schema(body.output_schema)
+    await services.rate_limits.check_new_session(user.id)
     session = await services.manager.create(
         owner_id=user.id,
         title=body.title,
         model=body.model,
         permission_mode=body.permission_mode,
         output_schema=body.output_schema,
+        plugins=body.plugins,
     )
+    await services.audit.record(AuditAction.SESSION_CREATED, actor=user.id, target=session.id)
     return _view(services, session)
 
 
@@ -116,24 +118,36 @@ async def update_session(
     await conversation.configure(
         title=body.title, model=body.model, permission_mode=body.permission_mode, actor=user_actor(user.id)
     )
+    changed = sorted(body.model_dump(exclude_none=True))
+    await services.audit.record(
+        AuditAction.SESSION_CHANGED, actor=user.id, target=session.id, details={"settings": [*changed]}
+    )
     return _view(services, await services.manager.get(session.id))
 
 
 @router.delete("/{session_id}", status_code=204)
-async def delete_session(session: Owned, services: ServicesDependency) -> Response:
+async def delete_session(session: Owned, user: CurrentUser, services: ServicesDependency) -> Response:
     """Delete a session with its messages and files. A running turn is stopped."""
     await services.manager.delete(session.id)
+    await services.audit.record(
+        AuditAction.SESSION_DELETED, actor=user.id, target=session.id, details={"owner": session.owner_id}
+    )
     return Response(status_code=204)
 
 
 @router.get("/{session_id}/messages", response_model=MessagePage)
 async def read_messages(
     session: Readable,
+    user: CurrentUser,
     services: ServicesDependency,
     after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = 200,
 ) -> Response:
     """Read the tape after event number `after`."""
+    if user.id != session.owner_id:
+        await services.audit.record(
+            AuditAction.SESSION_OPENED, actor=user.id, target=session.id, details={"by": "reading"}
+        )
     found = await services.log.read(session.id, after=after, limit=limit + 1)
     page = found[:limit]
     next_after = str(page[-1].seq).encode() if len(found) > limit else b"null"
@@ -162,6 +176,7 @@ async def send_message(
     body: SendMessage, session: Writable, user: CurrentUser, services: ServicesDependency
 ) -> MessageAccepted:
     """Send a message. It is stored when this answers, and answered when its turn comes."""
+    await services.rate_limits.check_message(user.id, session.id)
     accepted = await services.manager.submit(
         session.id,
         body.text,
@@ -169,14 +184,19 @@ async def send_message(
         actor=user_actor(user.id),
         attachments=body.attachments,
     )
+    await services.audit.record(
+        AuditAction.MESSAGE, actor=user.id, target=session.id, details={"turn_id": accepted.turn_id}
+    )
     return MessageAccepted(turn_id=accepted.turn_id, seq=accepted.seq)
 
 
 @router.post("/{session_id}/interrupt")
-async def interrupt(session: Writable, services: ServicesDependency) -> Interrupted:
+async def interrupt(session: Writable, user: CurrentUser, services: ServicesDependency) -> Interrupted:
     """Stop the running turn."""
     conversation = await services.manager.open(session.id)
-    return Interrupted(interrupted=conversation.interrupt())
+    was_running = conversation.interrupt()
+    await services.audit.record(AuditAction.INTERRUPTED, actor=user.id, target=session.id)
+    return Interrupted(interrupted=was_running)
 
 
 @router.post("/{session_id}/fork", status_code=201)
@@ -184,7 +204,11 @@ async def fork_session(
     body: ForkSession, session: Readable, user: CurrentUser, services: ServicesDependency
 ) -> SessionView:
     """Make a session of one's own that shares the past of this one."""
+    await services.rate_limits.check_new_session(user.id)
     fork = await services.manager.fork(session.id, owner_id=user.id, at_seq=body.at_seq, title=body.title)
+    await services.audit.record(
+        AuditAction.SESSION_FORKED, actor=user.id, target=fork.id, details={"source": session.id}
+    )
     return _view(services, fork)
 
 
@@ -195,7 +219,17 @@ async def rewind_session(
     """Take the conversation back to before a message. Turns from there on are stopped; the agent forgets them."""
     conversation = await services.manager.open(session.id)
     await conversation.rewind(before_seq=body.before_seq, files=body.files, actor=user_actor(user.id))
+    await services.audit.record(
+        AuditAction.SESSION_REWOUND, actor=user.id, target=session.id, details={"before_seq": body.before_seq}
+    )
     return Response(status_code=204)
+
+
+@router.get("/{session_id}/approvals")
+async def list_permission_requests(session: Readable, services: ServicesDependency) -> ApprovalList:
+    """List the tool calls that wait for a person's answer."""
+    pending = await services.policy.approvals.pending(session.id)
+    return ApprovalList(items=[ApprovalView.model_validate(request) for request in pending])
 
 
 @router.post("/{session_id}/approvals/{request_id}", status_code=204)
@@ -203,15 +237,7 @@ async def answer_permission_request(
     request_id: str, body: ApprovalDecision, session: Writable, user: CurrentUser, services: ServicesDependency
 ) -> Response:
     """Allow or deny a tool call the agent waits for. The first answer decides."""
-    conversation = await services.manager.open(session.id)
-    answer = Answer(
-        decision=body.decision,
-        by=user.id,
-        message=body.message,
-        updated_input=body.updated_input,
-        remember=body.remember,
-    )
-    conversation.answer_permission(request_id, answer)
+    await answer_request(services, user, session, request_id, body)
     return Response(status_code=204)
 
 
@@ -245,18 +271,23 @@ def _view(services: Services, session: Session) -> SessionView:
     )
 
 
-def _encoded(session: Session) -> str:
-    place = orjson.dumps([session.last_active_at.isoformat(), session.id])
-    return base64.urlsafe_b64encode(place).decode()
+def encoded_place(session: Session) -> str:
+    """Return the cursor for the page behind a session."""
+    return encoded(session.last_active_at.isoformat(), session.id)
 
 
-def _decoded(cursor: str) -> PageKey:
+def decoded_place(cursor: str) -> PageKey:
+    """Return the place a cursor stands for.
+
+    Raises:
+        Problem: 422 ``invalid_cursor``.
+    """
+    moment, session_id = decoded(cursor, str, str)
     try:
-        moment, session_id = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
         # Naive moments and those at the edge of the calendar cannot be compared with what is stored.
         return PageKey(last_active_at=_in_utc(datetime.fromisoformat(moment)), session_id=str(UUID(session_id)))
-    except (binascii.Error, ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise Problem(422, "invalid_cursor", "The cursor is not one this server gave out.") from error
+    except (ValueError, OverflowError) as error:
+        raise invalid_cursor() from error
 
 
 def _in_utc(moment: datetime) -> datetime:

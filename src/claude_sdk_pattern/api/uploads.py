@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 from fastapi import Request
 from python_multipart.exceptions import FormParserError
@@ -12,6 +12,22 @@ from starlette.requests import ClientDisconnect
 from claude_sdk_pattern.api.problems import Problem
 
 FIELD: Final = "file"
+
+FILE_FORM: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {FIELD: {"type": "string", "format": "binary"}},
+                    "required": [FIELD],
+                }
+            }
+        },
+    }
+}
+"""For ``openapi_extra=`` of a route: its body is such a form."""
 
 # What a multipart body has besides the file: boundaries and a few headers.
 FRAMING_BYTES: Final = 64 * 1024
@@ -120,6 +136,29 @@ class UploadedFile:
 
     def _on_end(self) -> None:
         self._is_over = True
+
+
+async def whole_upload(request: Request, *, max_bytes: int) -> tuple[str, bytes]:
+    """Return the name and all bytes of an uploaded file: for those that are judged as a whole.
+
+    Raises:
+        Problem: as :class:`UploadedFile`, or 413 ``body_too_large``.
+    """
+    announced = request.headers.get("content-length", "")
+    # Told at once, the client need not send what would be refused.
+    if announced.isdecimal() and int(announced) > max_bytes + FRAMING_BYTES:
+        raise _too_large(max_bytes)
+    upload = await UploadedFile.begin(request)
+    received = bytearray()
+    async for piece in upload:
+        received += piece
+        if len(received) > max_bytes:
+            raise _too_large(max_bytes)
+    return upload.name, bytes(received)
+
+
+def _too_large(max_bytes: int) -> Problem:
+    return Problem(413, "body_too_large", "File too large", f"The file may have {max_bytes} bytes.")
 
 
 def _refused(detail: str) -> Problem:

@@ -6,17 +6,20 @@ is about this connection only. None of them makes another wait, and a slow clien
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Coroutine
 from typing import Any, Literal, assert_never
 
 import structlog
-from fastapi import APIRouter, WebSocket, WebSocketDisconnect, WebSocketException
-from pydantic import ValidationError
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from claude_sdk_pattern.accounts.access import SessionAction, authorize
+from claude_sdk_pattern.accounts.audit import AuditAction
 from claude_sdk_pattern.accounts.errors import AccountError, AuthenticationError
 from claude_sdk_pattern.accounts.identities import Identity
+from claude_sdk_pattern.api.approvals import answer_request
 from claude_sdk_pattern.api.frames import (
     PROTOCOL,
     ClientFrame,
@@ -28,6 +31,7 @@ from claude_sdk_pattern.api.frames import (
     InterruptFrame,
     PermissionResponseFrame,
     PingFrame,
+    PluginConfigFrame,
     PongFrame,
     PresenceFrame,
     ResumeCommand,
@@ -39,18 +43,23 @@ from claude_sdk_pattern.api.frames import (
     You,
     client_frame_adapter,
 )
-from claude_sdk_pattern.api.origins import is_allowed_origin
+from claude_sdk_pattern.api.origins import is_allowed_origin, origin_not_allowed
 from claude_sdk_pattern.api.presence import Connection
+from claude_sdk_pattern.api.problems import problem_response
 from claude_sdk_pattern.api.services import Services, services_of
 from claude_sdk_pattern.events.errors import SubscriberTooSlow, TapeError, TapeTakenOver
 from claude_sdk_pattern.events.hub import Subscription
 from claude_sdk_pattern.events.recorded import user_actor
 from claude_sdk_pattern.events.resume import resume_point
-from claude_sdk_pattern.sessions.approvals import Answer
+from claude_sdk_pattern.limits.buckets import Rate, TokenBucket
+from claude_sdk_pattern.limits.errors import LimitError
+from claude_sdk_pattern.plugins.errors import PluginError, UnknownPluginError
+from claude_sdk_pattern.policy.errors import InputRefusedError, PolicyError, PromptBlockedError
 from claude_sdk_pattern.sessions.errors import (
     AttachmentNotFoundError,
     MessageTooLongError,
     QueueFullError,
+    RequestNotPendingError,
     SessionElsewhereError,
     SessionError,
     SessionNotFoundError,
@@ -72,11 +81,15 @@ _NOT_AUTHENTICATED = 4401
 _NOT_ALLOWED = 4403
 _NO_SUCH_SESSION = 4404
 _TOO_SLOW = 4408
+_TOO_MANY = 4429
 _RESTARTING = 1012
 _POLICY_VIOLATION = 1008
 
 # A client that sends this many bad frames in a row is broken, and will not be mended by an eleventh answer.
 _BAD_FRAMES_IN_A_ROW = 10
+
+# So many frames more than a client may send, refused one by one, are a mistake of its own; more are a flood.
+_REFUSALS = Rate(per_minute=60, burst=40)
 
 # As much of a field's name as an answer repeats.
 _NAME_LENGTH = 64
@@ -95,7 +108,7 @@ async def chat(websocket: WebSocket, session_id: str | None = None, after: int =
     services = services_of(websocket)
     if not is_allowed_origin(websocket, services.settings.allowed_origins):
         # Before the handshake: a page of another origin gets no connection to look at, not even a close code.
-        raise WebSocketException(code=_NOT_ALLOWED, reason="origin not allowed")
+        return await websocket.send_denial_response(problem_response(origin_not_allowed()))
     offered = [item.strip() for item in websocket.headers.get("sec-websocket-protocol", "").split(",")]
     await websocket.accept(subprotocol=PROTOCOL if PROTOCOL in offered else None)
     try:
@@ -103,15 +116,18 @@ async def chat(websocket: WebSocket, session_id: str | None = None, after: int =
             # Not before the handshake: a browser tells a page the code of a close, and nothing of a refusal.
             raise ShuttingDownError
         identity = await _authenticate(services, offered, ticket)
-        session = await _session(services, identity, session_id)
+        await services.rate_limits.check_request(f"user:{identity.user.id}")
+        with services.connections.connected(identity.user.id):
+            session = await _session(services, identity, session_id)
+            await _Chat(websocket, services, identity, session).run(after)
     except AuthenticationError:
         await websocket.close(_NOT_AUTHENTICATED, "sign in again")
     except (SessionNotFoundError, AccountError):
         await websocket.close(_NO_SUCH_SESSION, "no such session")
+    except LimitError as error:
+        await websocket.close(_TOO_MANY, str(error))
     except ShuttingDownError:
         await websocket.close(_RESTARTING, "the server is restarting")
-    else:
-        await _Chat(websocket, services, identity, session).run(after)
 
 
 async def _authenticate(services: Services, offered: list[str], ticket: str | None) -> Identity:
@@ -123,9 +139,15 @@ async def _authenticate(services: Services, offered: list[str], ticket: str | No
 
 async def _session(services: Services, identity: Identity, session_id: str | None) -> Session:
     if session_id is None:
-        return await services.manager.create(owner_id=identity.user.id)
+        await services.rate_limits.check_new_session(identity.user.id)
+        session = await services.manager.create(owner_id=identity.user.id)
+        await services.audit.record(AuditAction.SESSION_CREATED, actor=identity.user.id, target=session.id)
+        return session
     session = await services.manager.get(session_id)
     authorize(identity.user, SessionAction.READ, session.owner_id)
+    await services.audit.record(
+        AuditAction.SESSION_OPENED, actor=identity.user.id, target=session.id, details={"by": "websocket"}
+    )
     return session
 
 
@@ -153,6 +175,9 @@ class _Chat:
         self._restart_from: asyncio.Queue[int] = asyncio.Queue()
         self._greeted = asyncio.Event()
         self._bad_frames = 0
+        per_second = services.settings.rate_limit_frames_per_second
+        self._frames = TokenBucket(Rate(per_minute=60 * per_second, burst=2 * per_second))
+        self._refusals = TokenBucket(_REFUSALS)
 
     async def run(self, after: int) -> None:
         """Serve until the client leaves or one of the tasks says why it must."""
@@ -229,7 +254,7 @@ class _Chat:
     async def _pump(self, subscription: Subscription) -> None:
         async for batch in subscription:
             for event in batch:
-                await self._websocket.send_text(event.frame.decode())
+                await self._send(event.frame.decode())
 
     async def _hello(self, *, resume: Literal["ok", "gap"], from_seq: int) -> str:
         session = await self._services.manager.get(self._session.id)
@@ -249,7 +274,11 @@ class _Chat:
         ).encode()
 
     async def _send(self, frame: str) -> None:
-        await self._websocket.send_text(frame)
+        try:
+            await self._websocket.send_text(frame)
+        except RuntimeError as error:
+            # Closed below us, as for a frame that is too large or no UTF-8.
+            raise WebSocketDisconnect from error
 
     async def _send_outbox(self) -> None:
         # The first frame is `hello`, however early others have news or this client has questions.
@@ -268,6 +297,10 @@ class _Chat:
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":
                 raise WebSocketDisconnect(message.get("code", 1000))
+            wait_seconds = self._frames.take()
+            if wait_seconds:
+                self._refuse_flood(wait_seconds)
+                continue
             text = message.get("text")
             if text is None:
                 self._refuse_frame("frames are JSON text, not binary")
@@ -286,13 +319,26 @@ class _Chat:
         if self._bad_frames >= _BAD_FRAMES_IN_A_ROW:
             raise _CloseError(_POLICY_VIOLATION, "too many bad frames")
 
+    def _refuse_flood(self, wait_seconds: float) -> None:
+        """Refuse a frame unread: reading is most of what it costs."""
+        if self._refusals.take():
+            raise _CloseError(_TOO_MANY, "too many frames")
+        frame = ErrorFrame(
+            code="rate_limited",
+            message="Too many requests. Slow down.",
+            recoverable=True,
+            retry_after_ms=math.ceil(1000 * wait_seconds),
+        )
+        self._post(frame.encode())
+
     async def _obey(self, frame: ClientFrame) -> None:
         """Carry out one frame; what is wrong with it is told to its sender and ends nothing."""
         client_id = frame.client_id if isinstance(frame, UserMessageFrame) else None
         command = getattr(frame, "command", None)
+        request_id = frame.request_id if isinstance(frame, PermissionResponseFrame) else None
         try:
             await self._execute(frame)
-        except (SessionError, AccountError, TapeError) as error:
+        except (SessionError, AccountError, TapeError, PolicyError, PluginError, LimitError) as error:
             code, recoverable = _error_code(error)
             retry_after_seconds: int | None = getattr(error, "retry_after_seconds", None)
             refusal = ErrorFrame(
@@ -302,6 +348,7 @@ class _Chat:
                 retry_after_ms=None if retry_after_seconds is None else 1000 * retry_after_seconds,
                 client_id=client_id,
                 command=command,
+                request_id=request_id,
             )
             self._post(refusal.encode())
 
@@ -320,7 +367,9 @@ class _Chat:
                     CommandResultFrame(command="continue", session_id=latest.id if latest else session_id).encode()
                 )
             case ForkCommand():
+                await self._services.rate_limits.check_new_session(self._user.id)
                 fork = await manager.fork(session_id, owner_id=self._user.id, at_seq=frame.at_seq)
+                await self._record(AuditAction.SESSION_FORKED, target=fork.id, source=session_id)
                 self._post(CommandResultFrame(command="fork", session_id=fork.id).encode())
             case _:
                 await self._change(frame)
@@ -333,7 +382,8 @@ class _Chat:
         | ResumeCommand
         | SetModelCommand
         | SetPermissionModeCommand
-        | RewindCommand,
+        | RewindCommand
+        | PluginConfigFrame,
     ) -> None:
         """Carry out what only those may do who can write in the session, by what the last recheck found."""
         user = self._identity.user
@@ -341,33 +391,37 @@ class _Chat:
         conversation = await self._services.manager.open(self._session.id)
         match frame:
             case UserMessageFrame():
-                await conversation.submit(
+                await self._services.rate_limits.check_message(self._user.id, self._session.id)
+                accepted = await conversation.submit(
                     frame.text, client_id=frame.client_id, actor=self._actor, attachments=frame.attachments
                 )
+                await self._record(AuditAction.MESSAGE, turn_id=accepted.turn_id)
             case InterruptFrame():
                 conversation.interrupt()
+                await self._record(AuditAction.INTERRUPTED)
             case PermissionResponseFrame():
-                conversation.answer_permission(
-                    frame.request_id,
-                    Answer(
-                        decision=frame.decision,
-                        by=user.id,
-                        message=frame.message,
-                        updated_input=frame.updated_input,
-                        remember=frame.remember,
-                    ),
-                )
+                await answer_request(self._services, user, self._session, frame.request_id, frame)
             case ResumeCommand():
                 await conversation.wake()
             case SetModelCommand():
                 await conversation.configure(model=frame.model, actor=self._actor)
+                await self._record(AuditAction.SESSION_CHANGED, settings=["model"])
             case SetPermissionModeCommand():
                 await conversation.configure(permission_mode=frame.permission_mode, actor=self._actor)
+                await self._record(AuditAction.SESSION_CHANGED, settings=["permission_mode"])
             case RewindCommand():
                 await conversation.rewind(before_seq=frame.before_seq, files=frame.files, actor=self._actor)
+                await self._record(AuditAction.SESSION_REWOUND, before_seq=frame.before_seq)
                 self._post(CommandResultFrame(command="rewind", session_id=self._session.id).encode())
+            case PluginConfigFrame():
+                await conversation.configure_plugin(frame.plugin, enabled=frame.enabled, actor=self._actor)
+                await self._record(AuditAction.SESSION_CHANGED, settings=["plugins"])
             case _:
                 assert_never(frame)
+
+    async def _record(self, action: AuditAction, *, target: str | None = None, **details: JsonValue) -> None:
+        target = target or self._session.id
+        await self._services.audit.record(action, actor=self._user.id, target=target, details=details)
 
 
 async def _first_of(*work: Coroutine[Any, Any, None]) -> None:
@@ -411,6 +465,12 @@ def _what(fault: ErrorDetails) -> str:
 def _error_code(error: Exception) -> tuple[str, bool]:
     """Return the code of the protocol's table and whether trying again can help."""
     match error:
+        case PromptBlockedError():
+            return "prompt_blocked", True
+        case InputRefusedError():
+            return "input_refused", True
+        case RequestNotPendingError():
+            return "request_not_pending", False
         case MessageTooLongError():
             return "message_too_long", True
         case QueueFullError():
@@ -429,7 +489,11 @@ def _error_code(error: Exception) -> tuple[str, bool]:
             return "server_shutting_down", True
         case SessionNotFoundError() | AccountError():
             return "not_allowed", False
+        case LimitError():
+            return "rate_limited", True
         case TapeError():
             return "storage_unavailable", True
+        case UnknownPluginError():
+            return "plugin_not_found", True
         case _:
             return "refused", True

@@ -2,7 +2,7 @@
 
 import typer
 
-from claude_sdk_pattern.cli import database, server, users
+from claude_sdk_pattern.cli import audit, database, keys, plugins, policy, server, users
 
 app = typer.Typer(
     help="A pluggable, multi-user agent platform around the Claude Agent SDK.",
@@ -15,3 +15,7 @@ app.command()(server.serve)
 app.command()(server.demo)
 app.command()(database.migrate)
 app.add_typer(users.app, name="user")
+app.add_typer(keys.app, name="keys")
+app.add_typer(policy.app, name="policy")
+app.add_typer(audit.app, name="audit")
+app.add_typer(plugins.app, name="plugin")

@@ -11,7 +11,9 @@ from sqlalchemy.exc import ArgumentError, OperationalError
 
 from claude_sdk_pattern.accounts.errors import AccountError
 from claude_sdk_pattern.config.settings import explain
-from claude_sdk_pattern.isolation.launcher import IsolationUnavailableError
+from claude_sdk_pattern.isolation.kinds import IsolationUnavailableError
+from claude_sdk_pattern.plugins.errors import InvalidConfigError, InvalidPluginError, PluginError
+from claude_sdk_pattern.policy.errors import PolicyFileError
 from claude_sdk_pattern.storage.data_folder import DataFolderInUse
 from claude_sdk_pattern.storage.schema import SchemaMismatch
 
@@ -37,7 +39,9 @@ def explained_failures() -> Generator[None]:
     except OperationalError as error:
         # The driver's own words, without the statement and its parameters.
         fail(f"the database cannot be used: {str(error.orig).splitlines()[0]}")
-    except (DataFolderInUse, IsolationUnavailableError) as error:
+    except (InvalidPluginError, InvalidConfigError) as error:
+        fail("\n".join(str(problem) for problem in error.problems))
+    except (DataFolderInUse, IsolationUnavailableError, PluginError, PolicyFileError) as error:
         fail(str(error))
     except (ArgumentError, SettingsError, ValueError) as error:
         # A database URL that cannot be read, or of a kind that is not supported.

@@ -13,6 +13,7 @@ def serve() -> None:
     with explained_failures():
         settings = Settings.model_validate({})
         asyncio.run(serving.check(settings))
+        asyncio.run(serving.announce_setup(settings))
     serving.serve(settings)
 
 

@@ -1,20 +1,14 @@
 """``claude-sdk-pattern user ...``: who may sign in. Works on the database directly; a running server takes notice."""
 
-import asyncio
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from claude_sdk_pattern.accounts.passwords import Passwords
-from claude_sdk_pattern.accounts.users import Account, Role, Users
-from claude_sdk_pattern.cli.failing import explained_failures, fail
-from claude_sdk_pattern.config.settings import StorageSettings
-from claude_sdk_pattern.storage.database import Database
-from claude_sdk_pattern.storage.schema import SchemaMismatch, head_revision, require_current_schema
+from claude_sdk_pattern.accounts.audit import CLI_ACTOR
+from claude_sdk_pattern.accounts.users import Account, Role
+from claude_sdk_pattern.cli.administering import administer
+from claude_sdk_pattern.cli.failing import fail
 
 app = typer.Typer(help="Manage users.", no_args_is_help=True)
 
@@ -26,17 +20,26 @@ PasswordStdin = Annotated[
 
 
 @app.command("add")
-def add(name: Name, role: RoleOption = Role.USER, password_stdin: PasswordStdin = False) -> None:
+def add(
+    name: Name,
+    role: RoleOption = Role.USER,
+    password_stdin: PasswordStdin = False,
+    link: Annotated[
+        bool, typer.Option("--link", help="Ask for no password; print a link with which they choose one.")
+    ] = False,
+) -> None:
     """Make a user."""
-    password = _password(from_stdin=password_stdin)
-    user = _with_users(lambda users: users.add(name, password, role))
+    password = None if link else _password(from_stdin=password_stdin)
+    user = administer(lambda administration: administration.add(name, password, role, actor=CLI_ACTOR))
     typer.echo(f"added {user.username} ({user.role})")
+    if link:
+        _print_link(name)
 
 
 @app.command("list")
 def list_users() -> None:
     """List all users."""
-    accounts = _with_users(lambda users: users.list())
+    accounts = administer(lambda administration: administration.users.list())
     width = max((len(account.user.username) for account in accounts), default=0)
     for account in accounts:
         typer.echo(f"{account.user.username:{width}}  {account.user.role:8}  {_state(account)}")
@@ -46,54 +49,77 @@ def list_users() -> None:
 def set_password(name: Name, password_stdin: PasswordStdin = False) -> None:
     """Give a user a new password and sign them out everywhere."""
     password = _password(from_stdin=password_stdin)
-    user = _with_users(lambda users: users.set_password(name, password))
+    user = administer(lambda administration: administration.set_password(name, password, actor=CLI_ACTOR))
     typer.echo(f"{user.username} has a new password and is signed out everywhere")
+
+
+@app.command("reset-password")
+def reset_password(name: Name) -> None:
+    """Print a link with which a user chooses a new password. Until then the old one is good."""
+    _print_link(name)
 
 
 @app.command("set-role")
 def set_role(name: Name, role: Annotated[Role, typer.Argument(metavar="ROLE", help="The new role.")]) -> None:
-    """Change a user's role."""
-    user = _with_users(lambda users: users.set_role(name, role))
+    """Change a user's role and sign them out everywhere."""
+    user = administer(lambda administration: administration.set_role(name, role, actor=CLI_ACTOR))
     typer.echo(f"{user.username} is now {user.role}")
 
 
 @app.command("disable")
 def disable(name: Name) -> None:
     """Keep a user from signing in and sign them out everywhere. Their conversations stay."""
-    user = _with_users(lambda users: users.disable(name))
+    user = administer(lambda administration: administration.disable(name, actor=CLI_ACTOR))
     typer.echo(f"{user.username} cannot sign in any more")
 
 
 @app.command("enable")
 def enable(name: Name) -> None:
     """Let a disabled user sign in again."""
-    user = _with_users(lambda users: users.enable(name))
+    user = administer(lambda administration: administration.enable(name, actor=CLI_ACTOR))
     typer.echo(f"{user.username} can sign in")
 
 
-def _with_users[T](work: Callable[[Users], Awaitable[T]]) -> T:
-    """Return what ``work`` returns; end the command with a message if it cannot be done."""
-
-    async def run() -> T:
-        async with _opened_users() as users:
-            return await work(users)
-
-    with explained_failures():
-        return asyncio.run(run())
+@app.command("sign-ins")
+def sign_ins(name: Name) -> None:
+    """List where a user is signed in."""
+    for login in administer(lambda administration: administration.sign_ins(name)):
+        typer.echo(
+            f"{login.last_used_at:%Y-%m-%d %H:%M}  {login.method:8}  {login.origin.address:15}  {login.origin.client}"
+        )
 
 
-@asynccontextmanager
-async def _opened_users() -> AsyncGenerator[Users]:
-    async with Database(StorageSettings().database_url) as database:
-        _require_file(database)
-        await require_current_schema(database)
-        yield Users(database, Passwords())
+@app.command("sign-out")
+def sign_out(name: Name) -> None:
+    """Sign a user out everywhere."""
+    user = administer(lambda administration: administration.sign_out(name, actor=CLI_ACTOR))
+    typer.echo(f"{user.username} is signed out everywhere")
 
 
-def _require_file(database: Database) -> None:
-    """Refuse an SQLite database that does not exist: opening it would make an empty file."""
-    if database.dialect == "sqlite" and not Path(database.sqlite_path).exists():
-        raise SchemaMismatch(None, head_revision())
+@app.command("link")
+def link_identity(
+    name: Name,
+    subject: Annotated[str, typer.Option("--subject", help="What the identity provider calls them: its `sub` claim.")],
+    issuer: Annotated[str, typer.Option("--issuer", help="The identity provider, as in OIDC_ISSUER.")],
+) -> None:
+    """Let a user sign in through the identity provider."""
+    user = administer(lambda administration: administration.link(name, issuer, subject, actor=CLI_ACTOR))
+    typer.echo(f"{user.username} signs in as {subject} of {issuer}")
+
+
+@app.command("delete")
+def delete(name: Name) -> None:
+    """Delete a user who has no conversations; the page and the API delete those too."""
+    administer(lambda administration: administration.delete(name, actor=CLI_ACTOR))
+    typer.echo(f"deleted {name}")
+
+
+def _print_link(name: str) -> None:
+    link = administer(lambda administration: administration.reset_password(name, actor=CLI_ACTOR))
+    typer.echo(
+        f"give them this, behind the address of the server; it works once, until {link.expires_at:%Y-%m-%d %H:%M} UTC:"
+    )
+    typer.echo(link.path)
 
 
 def _password(*, from_stdin: bool) -> str:

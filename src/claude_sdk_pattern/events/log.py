@@ -168,8 +168,9 @@ class EventLog:
         # What completes the last blocks may still wait for its commit, and nobody comes back for deltas left over.
         await self.flush()
         deleted = 0
-        engine = self._database.write_engine
-        while chunk := await self._retried(lambda: delete_superseded(engine, session_id, turn_id)):
+        while chunk := await self._retried(
+            lambda: self._database.write(lambda connection: delete_superseded(connection, session_id, turn_id))
+        ):
             deleted += chunk
         return deleted
 
@@ -184,8 +185,9 @@ class EventLog:
             TapeNotEmpty: ``target`` has events.
             TapeUnavailable: the database did not answer within the retry time.
         """
-        engine = self._database.write_engine
-        copied = await self._retried(lambda: copy_events(engine, source, target, until))
+        copied = await self._retried(
+            lambda: self._database.write(lambda connection: copy_events(connection, source, target, until))
+        )
         interrupted = Result(subtype="interrupted", is_error=False)
         closing = [self.append(target, interrupted, turn_id=turn_id, actor=SYSTEM) for turn_id in copied.open_turns]
         results = await asyncio.gather(*closing)

@@ -67,7 +67,8 @@ StatusName = Literal[
 class Status(Event):
     """What the session is doing now.
 
-    ``attempt``, ``max_attempts`` and ``delay_ms`` belong to ``retrying``. ``queue_position`` belongs to ``preparing``:
+    ``attempt``, ``max_attempts`` and ``delay_ms`` belong to ``retrying``. With ``server_shutting_down``, ``delay_ms``
+    is the time after which a turn that still runs is stopped. ``queue_position`` belongs to ``preparing``:
     all agent processes are at work, and this many sessions, itself included, are served before the one after it.
     """
 
@@ -154,8 +155,20 @@ class ToolError(Event):
     plugin: str | None = None
 
 
+class RuleSuggestion(BaseModel):
+    """A rule that would spare people the same question. ``text`` says what it allows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+
+
 class PermissionRequest(Event):
-    """The agent waits for a person to allow or deny a tool call. No answer by ``expires_at`` is a denial."""
+    """The agent waits for a person to allow or deny a tool call. No answer by ``expires_at`` is a denial.
+
+    ``input_hash`` names the tool and the input that an answer is about, ``rule`` the policy's rule that asks.
+    ``suggestions`` are what an answer can have remembered, by their place in the list.
+    """
 
     type: Literal["permission_request"] = "permission_request"
     request_id: str
@@ -163,21 +176,33 @@ class PermissionRequest(Event):
     input: JsonObject
     tool_use_id: str | None = None
     reason: str | None = None
-    suggestions: tuple[JsonObject, ...] = ()
+    rule: str | None = None
+    input_hash: str | None = None
+    suggestions: tuple[RuleSuggestion, ...] = ()
     expires_at: datetime
 
 
 PermissionDecision = Literal["allow", "deny"]
 
 
+RememberScope = Literal["session", "always"]
+
+
 class PermissionResolved(Event):
-    """How a permission request ended and who decided: a user's id, or ``system`` for expiry and shutdown."""
+    """How a permission request ended and who decided: a user's id, or ``system`` for expiry and shutdown.
+
+    ``by_name`` is that user's name then, ``remembered`` for how long the answer holds for calls like this one, and
+    ``updated_input`` what a person put in place of the agent's input.
+    """
 
     type: Literal["permission_resolved"] = "permission_resolved"
     request_id: str
     decision: PermissionDecision
     by: str
+    by_name: str | None = None
     reason: str | None = None
+    remembered: RememberScope | None = None
+    updated_input: JsonObject | None = None
 
 
 class AgentStart(Event):
@@ -196,6 +221,22 @@ class AgentStop(Event):
     agent_id: str
     agent_type: str
     description: str
+
+
+class Notification(Event):
+    """The agent process has something to say to whoever watches, such as that it waits. ``kind`` is its own word."""
+
+    type: Literal["notification"] = "notification"
+    message: str
+    kind: str | None = None
+    title: str | None = None
+
+
+class Compaction(Event):
+    """The agent begins to summarise the conversation to make room, by itself (``auto``) or because it was told to."""
+
+    type: Literal["compaction"] = "compaction"
+    trigger: Literal["manual", "auto"]
 
 
 class Context(Event):
@@ -241,20 +282,29 @@ class Error(Event):
 
 
 class SessionUpdated(Event):
-    """A setting of the session changed; only the changed fields are present."""
+    """A setting of the session changed; only the changed fields are present.
+
+    ``plugins`` are those that were turned on (true) or off for this session, from its next agent process on.
+    """
 
     type: Literal["session_updated"] = "session_updated"
     title: str | None = None
     model: str | None = None
     permission_mode: str | None = None
+    plugins: dict[str, bool] | None = None
 
 
 class Notice(Event):
-    """The platform did or is about to do something with the session that is no failure. Codes as for ``error``."""
+    """The platform did or is about to do something with the session that is no failure. Codes as for ``error``.
+
+    ``rule`` names the policy's rule behind it, ``tool_use_id`` the call it is about.
+    """
 
     type: Literal["notice"] = "notice"
     code: str
     message: str
+    rule: str | None = None
+    tool_use_id: str | None = None
 
 
 class Rewound(Event):
@@ -290,6 +340,8 @@ type AnyEvent = Annotated[
     | PermissionResolved
     | AgentStart
     | AgentStop
+    | Notification
+    | Compaction
     | Context
     | Result
     | Error

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Select, String, delete, func, insert, literal, null, select, tuple_
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Connection, Select, String, delete, func, insert, literal, null, select, tuple_
 from sqlalchemy.orm import aliased
 
 from claude_sdk_pattern.events.errors import TapeNotEmpty, UnknownSession
@@ -16,12 +15,11 @@ _CHUNK_ROWS = 500
 _COMPLETE = ("text", "thinking", "tool_use")
 
 
-async def delete_superseded(engine: AsyncEngine, session_id: str, turn_id: str) -> int:
+def delete_superseded(connection: Connection, session_id: str, turn_id: str) -> int:
     """Delete up to one chunk of the deltas of a turn whose complete block follows them; return how many."""
     doomed = _superseded(session_id, turn_id)
     statement = delete(EventRow).where(tuple_(EventRow.session_id, EventRow.seq).in_(doomed))
-    async with engine.begin() as connection:
-        return (await connection.execute(statement)).rowcount
+    return connection.execute(statement).rowcount
 
 
 def _superseded(session_id: str, turn_id: str) -> Select[str, int]:
@@ -57,23 +55,22 @@ class Copied:
     open_turns: list[str]
 
 
-async def copy_events(engine: AsyncEngine, source: str, target: str, until: int | None) -> Copied:
-    """Copy the events of ``source`` up to ``until`` to the empty tape ``target``, in one transaction.
+def copy_events(connection: Connection, source: str, target: str, until: int | None) -> Copied:
+    """Copy the events of ``source`` up to ``until`` to the empty tape ``target``, all in the transaction given.
 
     Raises:
         UnknownSession: there is no session ``target``.
         TapeNotEmpty: ``target`` has events.
     """
     last_seq = select(func.max(EventRow.seq)).where(EventRow.session_id == target)
-    async with engine.begin() as connection:
-        if await connection.scalar(select(SessionRow.id).where(SessionRow.id == target)) is None:
-            raise UnknownSession(target)
-        if await connection.scalar(last_seq) is not None:
-            raise TapeNotEmpty(target)
-        columns = [column.key for column in EventRow.__table__.columns]
-        await connection.execute(insert(EventRow).from_select(columns, _renamed(source, target, until)))
-        turns = (await connection.execute(open_turns_query(target))).all()
-        return Copied(last_seq=await connection.scalar(last_seq) or 0, open_turns=[turn_id for _, turn_id in turns])
+    if connection.scalar(select(SessionRow.id).where(SessionRow.id == target)) is None:
+        raise UnknownSession(target)
+    if connection.scalar(last_seq) is not None:
+        raise TapeNotEmpty(target)
+    columns = [column.key for column in EventRow.__table__.columns]
+    connection.execute(insert(EventRow).from_select(columns, _renamed(source, target, until)))
+    turns = connection.execute(open_turns_query(target)).all()
+    return Copied(last_seq=connection.scalar(last_seq) or 0, open_turns=[turn_id for _, turn_id in turns])
 
 
 def _renamed(source: str, target: str, until: int | None) -> Select[*tuple[object, ...]]:

@@ -1,1 +1,1 @@
-"""Where an agent process runs, and what it can see of the machine around it."""
+"""Where an agent process runs: behind bubblewrap's walls with doors of its own, or as a plain process."""

@@ -1,18 +1,24 @@
-"""The launcher: a small shell script that stands between the SDK and the Claude Code CLI.
+"""The launcher: a small script that stands between the SDK and the Claude Code CLI.
 
 The SDK starts ``cli_path`` with the server's whole environment and no walls. Pointing ``cli_path`` at this script
-changes both: the CLI starts with an environment built from :data:`AGENT_ENVIRONMENT` alone, and it dies with the
-server instead of finishing its turn unattended. With bubblewrap it also gets mount, pid, ipc and uts namespaces of
-its own, in which the only writable places are its workspace, its configuration folder and a private ``/tmp``.
+changes both: the CLI starts with an environment built from :data:`AGENT_ENVIRONMENT` alone, within limits, and it dies
+with the server instead of finishing its turn unattended. With bubblewrap it also gets namespaces of its own: it sees a
+read-only system, its workspace and a home in memory, and no network but the doors the server opens for it.
 
 Nothing secret may be in :data:`AGENT_ENVIRONMENT`: the agent's shell can read all of it.
 """
 
-import asyncio
-import enum
+import os
 import shlex
 import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from claude_sdk_pattern.isolation import enter
+from claude_sdk_pattern.isolation.kinds import AgentLimits, Isolation
+from claude_sdk_pattern.isolation.sandbox import sandbox_arguments, write_etc
 
 # Everything an agent process inherits. A name that is not here does not reach it, however it was set.
 AGENT_ENVIRONMENT = (
@@ -40,151 +46,94 @@ AGENT_ENVIRONMENT = (
     "DISABLE_AUTOUPDATER",
 )
 
+# What it inherits besides where it has a proxy of ours. Otherwise these would be the server's own, which are no
+# business of an agent and may hold a password.
+PROXY_ENVIRONMENT = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+
 # The variable with the token of an agent process. Everything the agent starts inherits it, unless it takes pains.
 TOKEN_VARIABLE = "ANTHROPIC_API_KEY"  # noqa: S105 - its name
 
-# The variable that tells the script which folder to mount; the script consumes it.
+# What the launcher is told of each process; it consumes these.
 WORKSPACE_VARIABLE = "CLAUDE_SDK_PATTERN_WORKSPACE"
+READ_ONLY_VARIABLE = "CLAUDE_SDK_PATTERN_READ_ONLY"
+WRITABLE_VARIABLE = "CLAUDE_SDK_PATTERN_WRITABLE"
+DOORWAY_VARIABLE = "CLAUDE_SDK_PATTERN_DOORWAY"
+PROCESS_VARIABLE = "CLAUDE_SDK_PATTERN_PROCESS"
+CGROUP_VARIABLE = "CLAUDE_SDK_PATTERN_CGROUP"
 
-# From the host's /etc an agent needs name resolution, certificates and the dynamic linker's cache, never its
-# password hashes, service configuration or keys.
-_ETC = (
-    "alternatives",
-    "ca-certificates.conf",
-    "group",
-    "host.conf",
-    "hosts",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "nsswitch.conf",
-    "passwd",
-    "pki",
-    "protocols",
-    "resolv.conf",
-    "services",
-    "ssl",
-)
+# How lines of standard error begin in which somebody says that the walls could not be put up, before the agent's own
+# program begins.
+COMPLAINTS = (enter.COMPLAINT, "bwrap: ", "setpriv: ")
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-
-# A namespace takes milliseconds to set up; one that has not answered by then will not.
-_PROBE_TIMEOUT_SECONDS = 10.0
+# Ports inside an agent's own network namespace, where nothing else listens before the agent starts something.
+GATEWAY_PORT = 61001
+EGRESS_PORT = 61002
 
 
-class Isolation(enum.StrEnum):
-    """How far an agent process is kept apart from the rest of the machine."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walls:
+    """How every agent of a server is walled in.
 
-    BUBBLEWRAP = "bubblewrap"
-    PROCESS = "process"
-
-
-class IsolationUnavailableError(Exception):
-    """The isolation that was asked for cannot be had on this machine; the message says what to install or change."""
-
-
-async def resolve_isolation(requested: Isolation | None) -> Isolation:
-    """Return the isolation to use, having seen it work.
-
-    ``requested`` of None means bubblewrap where it works, else plain processes.
-
-    Raises:
-        IsolationUnavailableError: the requested isolation does not work here. There is no silent fallback.
+    ``uid`` is who agents are when the server is root; otherwise they are whoever it is. ``ports`` are the doors that
+    each gets in its network namespace. ``may_nest`` is whether an agent may make user namespaces of its own, as Claude
+    Code's sandbox around commands does; without them there is much less of the kernel to attack.
     """
-    if requested is Isolation.PROCESS:
-        return Isolation.PROCESS
-    problem = await _bubblewrap_problem()
-    if problem is None:
-        return Isolation.BUBBLEWRAP
-    if requested is Isolation.BUBBLEWRAP:
-        raise IsolationUnavailableError(problem)
-    return Isolation.PROCESS
+
+    isolation: Isolation
+    limits: AgentLimits
+    uid: int
+    ports: Sequence[int] = (GATEWAY_PORT,)
+    may_nest: bool = True
+
+    @property
+    def owner(self) -> int | None:
+        """The user that an agent's files have to belong to, None if they do already."""
+        return self.uid if self.isolation is Isolation.BUBBLEWRAP and os.geteuid() == 0 else None
 
 
-async def _bubblewrap_problem() -> str | None:
-    """Return why bubblewrap cannot be used, or None if it can."""
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        return "bubblewrap is not installed; install the package `bubblewrap`"
-    arguments = [bwrap, *_namespace_arguments(), "--", "/usr/bin/true"]
-    probe = await asyncio.create_subprocess_exec(
-        *arguments,
-        env={},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(_PROBE_TIMEOUT_SECONDS):
-            _, stderr = await probe.communicate()
-    except TimeoutError:
-        probe.kill()
-        await probe.wait()
-        return "bubblewrap did not start within 10 seconds"
-    if probe.returncode == 0:
-        return None
-    return (
-        "bubblewrap is installed but cannot make namespaces here "
-        f"({stderr.decode(errors='replace').strip()[:300]}); allow unprivileged user namespaces or, in a container, "
-        "the capabilities it needs"
-    )
-
-
-def write_launcher(path: Path, *, isolation: Isolation, cli: Path) -> Path:
+def write_launcher(path: Path, walls: Walls, *, cli: Path) -> Path:
     """Write the launcher script for ``cli`` to ``path`` and return it, executable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_script(isolation, cli))
+    has_proxy = walls.isolation is Isolation.BUBBLEWRAP and EGRESS_PORT in walls.ports
+    names = AGENT_ENVIRONMENT + (PROXY_ENVIRONMENT if has_proxy else ())
+    command = [*walled_command(walls, names, folder=path.parent, program=cli), str(cli)]
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     path.chmod(0o700)
     return path
 
 
-def _script(isolation: Isolation, cli: Path) -> str:
-    # `setsid`: a Ctrl-C at the server's terminal is for the server, which then ends its agents in good order.
-    # `nice`: a busy agent must not keep the server, through which all others speak, from its turn on the processor.
-    # `${NAME+NAME="$NAME"}` passes a variable on if it is set and leaves it out if it is not. `env -i` comes
-    # before bubblewrap and not inside it: bubblewrap stays alive as pid 1 of the namespace and would otherwise
-    # offer the server's environment as /proc/1/environ.
-    inherited = " ".join(f'${{{name}+{name}="${name}"}}' for name in AGENT_ENVIRONMENT)
-    if isolation is Isolation.PROCESS:
-        # Without a namespace the kernel can at least end the CLI with its parent, though not the CLI's own shells.
-        command = f'/usr/bin/setpriv --pdeathsig KILL -- {shlex.quote(str(cli))} "$@"'
+def walled_command(walls: Walls, names: Sequence[str], *, folder: Path, program: Path | None = None) -> list[str]:
+    """Return the beginning of a command line that starts what follows it behind walls.
+
+    Args:
+        walls: what those are.
+        names: the variables that are passed on.
+        folder: where files are made that take the place of the host's.
+        program: an executable that is needed inside, outside of what every process sees of the system.
+    """
+    limits = walls.limits
+    rlimits = {"NOFILE": limits.open_files, "FSIZE": limits.file_bytes, "CPU": limits.cpu_seconds, "CORE": 0}
+    if limits.data_bytes is not None:
+        rlimits["DATA"] = limits.data_bytes
+    words: list[str] = []
+    if walls.isolation is Isolation.PROCESS:
+        words.append("namespaces=no")
+        # Without a namespace the kernel can at least end the program with its parent, though not what it has started.
+        command = ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"]
     else:
-        bwrap = shutil.which("bwrap") or "bwrap"
-        mounts = " ".join(map(shlex.quote, [*_namespace_arguments(), "--ro-bind", str(cli), str(cli)]))
-        command = (
-            f"{shlex.quote(bwrap)} {mounts} "
-            f'--bind "${WORKSPACE_VARIABLE}" "${WORKSPACE_VARIABLE}" '
-            f'--bind "$CLAUDE_CONFIG_DIR" "$CLAUDE_CONFIG_DIR" '
-            f'--chdir "${WORKSPACE_VARIABLE}" -- {shlex.quote(str(cli))} "$@"'
-        )
-    return f"#!/bin/sh\nset -eu\nexec /usr/bin/setsid /usr/bin/nice -n 5 /usr/bin/env -i {inherited} \\\n  {command}\n"
-
-
-def _namespace_arguments() -> list[str]:
-    """Return bubblewrap's arguments for the namespaces and the read-only system, without anything per session."""
-    arguments = [
-        "--die-with-parent",
-        "--new-session",
-        "--unshare-pid",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-        "--tmpfs",
-        "/tmp",  # noqa: S108 - the agent's own, empty and private
-        "--tmpfs",
-        "/run",
-    ]
-    for entry in _SYSTEM:
-        path = Path(entry)
-        if path.is_symlink():
-            arguments += ["--symlink", str(path.readlink()), entry]
-        elif path.exists():
-            arguments += ["--ro-bind", entry, entry]
-    for name in _ETC:
-        # `-try` because distributions differ in what they have.
-        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    return arguments
+        rlimits["NPROC"] = limits.processes
+        words += [
+            "namespaces=yes",
+            f"uid={walls.uid}",
+            f"home={limits.home_bytes or 0}",
+            f"nest={'yes' if walls.may_nest else 'no'}",
+            *(f"door={port}" for port in walls.ports),
+        ]
+        uid, gid = (walls.uid, walls.uid) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+        etc = write_etc(folder / "etc", uid, gid)
+        command = [shutil.which("bwrap") or "/usr/bin/bwrap", *sandbox_arguments(limits, etc=etc, cli=program)]
+    words += [f"limit={name}:{value}" for name, value in rlimits.items()]
+    words += [f"pass={name}" for name in names]
+    # -I and -S: nothing of the server's surroundings changes what runs here, and it starts in half the time.
+    python = [sys.executable, "-I", "-S", enter.__file__]
+    return [*python, *words, "--", *command, "--"]

@@ -16,10 +16,10 @@ from yarl import URL
 from claude_sdk_pattern.model_gateway.answers import RawHeaders, Send, answer, answer_failure, refuse
 from claude_sdk_pattern.model_gateway.breaker import CircuitBreaker
 from claude_sdk_pattern.model_gateway.exchange import Exchange, ModelRequest, ModelTimeouts
-from claude_sdk_pattern.model_gateway.failures import ModelFailure, ModelHealth, RetryPolicy
+from claude_sdk_pattern.model_gateway.failures import ModelFailure, RetryPolicy
 from claude_sdk_pattern.model_gateway.priming import priming_answer
 from claude_sdk_pattern.model_gateway.spending import SessionMeter, SpendingMeters
-from claude_sdk_pattern.model_gateway.tokens import AgentTokens
+from claude_sdk_pattern.model_gateway.tokens import AgentCredential, AgentTokens
 
 type Scope = MutableMapping[str, Any]
 type Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -49,6 +49,7 @@ _NOT_FORWARDED = frozenset(
         b"transfer-encoding",
         b"upgrade",
         b"x-api-key",
+        b"x-correlation-id",
         b"x-forwarded-for",
     }
 )
@@ -129,12 +130,18 @@ class ModelGateway:
         elif credential.session_id is None:
             await answer(send, 200, *priming_answer(scope["path"], body))
         else:
-            await self._ask(scope, body, credential.session_id, credential.health, receive, send)
+            await self._ask(scope, body, credential, self._meters.of(credential.session_id), receive, send)
 
     async def _ask(
-        self, scope: Scope, body: bytes, session_id: str, health: ModelHealth, receive: Receive, send: Send
+        self,
+        scope: Scope,
+        body: bytes,
+        credential: AgentCredential,
+        meter: SessionMeter,
+        receive: Receive,
+        send: Send,
     ) -> None:
-        meter = self._meters.of(session_id)
+        health = credential.health
         if meter.is_spent:
             spent = ModelFailure(
                 kind="budget_spent", status=402, error_type="billing_error", message="the session's budget is used up"
@@ -169,14 +176,15 @@ class ModelGateway:
             meter=meter,
         )
         url = URL(f"{self._upstream}{scope['path']}?{scope['query_string'].decode('latin-1')}", encoded=True)
-        request = ModelRequest(url=url, headers=self._upstream_headers(scope["headers"]), body=body)
+        headers = self._upstream_headers(scope["headers"], credential.turn_id)
+        request = ModelRequest(url=url, headers=headers, body=body)
         try:
             await _while_connected(exchange.run(request), receive)
         finally:
             # A probe that was cancelled must not keep its place.
             attempt.over()
 
-    def _upstream_headers(self, headers: RawHeaders) -> CIMultiDict[str]:
+    def _upstream_headers(self, headers: RawHeaders, turn_id: str | None) -> CIMultiDict[str]:
         kept = CIMultiDict[str](
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in headers
@@ -184,6 +192,9 @@ class ModelGateway:
         )
         # What passes is looked at, and on loopback compression gains nothing.
         kept["accept-encoding"] = "identity"
+        if turn_id is not None:
+            # By it a request at the model is found on the tape and in the audit log.
+            kept["x-correlation-id"] = turn_id
         if self._api_key is not None:
             kept["x-api-key"] = self._api_key
         return kept

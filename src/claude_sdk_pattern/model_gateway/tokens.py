@@ -15,11 +15,13 @@ from claude_sdk_pattern.model_gateway.failures import ModelHealth
 class AgentCredential:
     """What the gateway knows of one agent process. ``session_id`` is None while the process waits in the pool.
 
-    ``health`` is how the model treated its requests in this turn; whoever sends it a message begins the turn there.
+    ``health`` is how the model treated its requests in this turn, and ``turn_id`` which one it is; whoever sends it a
+    message begins the turn there.
     """
 
     process_id: str
     session_id: str | None = None
+    turn_id: str | None = None
     health: ModelHealth = field(default_factory=ModelHealth)
 
 

@@ -7,8 +7,9 @@ hooks and interrupts, which share the pipe.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
@@ -20,13 +21,21 @@ from claude_agent_sdk import (
     PermissionResult,
     PermissionResultDeny,
     ResultMessage,
+    SystemMessage,
     ToolPermissionContext,
 )
 
+from claude_sdk_pattern.isolation.launcher import COMPLAINTS
+from claude_sdk_pattern.isolation.process_tree import kill_tree
 from claude_sdk_pattern.model_gateway.tokens import AgentCredential
-from claude_sdk_pattern.sessions.errors import AgentCrashedError, AgentStartError
+from claude_sdk_pattern.plugins.plugin_set import PluginSet
+from claude_sdk_pattern.plugins.runtime.forwarding import ToolFailure
+from claude_sdk_pattern.plugins.runtime.init_report import problems_in
+from claude_sdk_pattern.plugins.runtime.offer import NOTHING_OFFERED, Offer
+from claude_sdk_pattern.policy.hooks import HOOK_FAILED, HookCall, HookReply
+from claude_sdk_pattern.sessions.cli_mode import cli_mode
+from claude_sdk_pattern.sessions.errors import AgentCrashedError, AgentStartError, SandboxUnavailableError
 from claude_sdk_pattern.sessions.model_trouble import ModelTrouble
-from claude_sdk_pattern.sessions.process_tree import kill_tree
 from claude_sdk_pattern.sessions.sdk_client import AgentClient
 from claude_sdk_pattern.sessions.translate import UnknownMessage
 
@@ -43,6 +52,8 @@ _PRIMING_TURNS = 2
 
 _PRIMING_SECONDS = 15.0
 
+_NOBODYS = "This agent process serves no session yet."
+
 # Enough of standard error to understand a crash, not enough to fill a log.
 _STDERR_LINE_LIMIT = 500
 
@@ -58,10 +69,22 @@ class AgentListener(Protocol):
         """Learn that a process ended without being asked to. Called at most once for each, after its last message."""
         ...
 
+    async def run_hook(self, call: HookCall, process: "AgentProcess") -> HookReply:
+        """Answer an event of the process, a tool call before it is made among them."""
+        ...
+
     async def decide_permission(
-        self, tool: str, tool_input: dict[str, Any], context: ToolPermissionContext
+        self, tool: str, tool_input: dict[str, Any], context: ToolPermissionContext, process: "AgentProcess"
     ) -> PermissionResult:
         """Answer a tool call that the CLI wants confirmed."""
+        ...
+
+    def on_tool_failure(self, failure: ToolFailure) -> None:
+        """Learn that a plugin's tool could not answer a call. Must not block and must not raise."""
+        ...
+
+    def on_plugin_problems(self, problems: Mapping[str, str]) -> None:
+        """Learn what the process could not load, by plugin. Called at most once. Must not block and must not raise."""
         ...
 
 
@@ -80,7 +103,9 @@ class AgentProcess:
         workspace_id: the folder it works in.
         agent_session_id: the id of its transcript; priming changes it.
         model: the model it uses now.
-        permission_mode: the permission mode it is in now.
+        permission_mode: the permission mode it works in now, as a session names it.
+        plugins: the plugins it works with.
+        offer: what it was given of them.
         started_at: when it was started, on the event loop's clock, in seconds.
     """
 
@@ -93,6 +118,7 @@ class AgentProcess:
         model: str,
         permission_mode: PermissionMode,
         credential: AgentCredential,
+        plugins: PluginSet,
         on_ended: Callable[[], Awaitable[None]],
     ) -> None:
         self.process_id = process_id
@@ -100,6 +126,8 @@ class AgentProcess:
         self.agent_session_id = agent_session_id
         self.model = model
         self.permission_mode: PermissionMode = permission_mode
+        self.plugins = plugins
+        self.offer = NOTHING_OFFERED
         self._credential = credential
         self._on_ended = on_ended
         self._binding = _Binding()
@@ -107,7 +135,10 @@ class AgentProcess:
         self._owner: asyncio.Task[None] | None = None
         self._connected = asyncio.get_running_loop().create_future()
         self._stop_requested = asyncio.Event()
+        self._complaint: str | None = None
         self._priming: asyncio.Queue[Message | UnknownMessage] | None = None
+        self._on_problem: Callable[[str, str], None] | None = None
+        self._problems: Mapping[str, str] | None = None
         self.started_at = asyncio.get_running_loop().time()
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -116,6 +147,7 @@ class AgentProcess:
         """Start the CLI and wait until it is connected.
 
         Raises:
+            SandboxUnavailableError: it could not be walled in.
             AgentStartError: it did not start, or not in time. Nothing of it is left running.
         """
         self._owner = asyncio.create_task(self._own(options), name=f"agent-{self.process_id}")
@@ -132,6 +164,8 @@ class AgentProcess:
             self._connected.result()
         except (ClaudeSDKError, OSError, RuntimeError, ValueError) as error:
             await self.stop()
+            if self._complaint is not None:
+                raise SandboxUnavailableError(f"the agent could not be walled in: {self._complaint}") from error
             raise AgentStartError(f"the agent process did not start: {error}") from error
 
     async def prime(self) -> None:
@@ -160,6 +194,8 @@ class AgentProcess:
         """Give the process to a session; from now on its token opens the model. Called once."""
         self._binding.listener = listener
         self._credential.session_id = session_id
+        if self._problems:
+            listener.on_plugin_problems(self._problems)
 
     @property
     def is_alive(self) -> bool:
@@ -183,6 +219,15 @@ class AgentProcess:
     def pid(self) -> int | None:
         """Process id of the CLI (of its sandbox, when it has one), or None if none runs."""
         return None if self._client is None else self._client.pid
+
+    @property
+    def home(self) -> Path:
+        """Where the CLI keeps its own files.
+
+        Raises:
+            AgentCrashedError: it does not run.
+        """
+        return self._require_client().config_dir
 
     async def stop(self) -> None:
         """End the process, by force if it does not end by itself. Safe to call twice and from several tasks."""
@@ -223,6 +268,7 @@ class AgentProcess:
             AgentCrashedError: the process is gone.
         """
         self._credential.health.begin_turn()
+        self._credential.turn_id = message_uuid
         await self._call(lambda client: client.query(_user_message(content, message_uuid)))
 
     async def interrupt(self) -> None:
@@ -250,7 +296,7 @@ class AgentProcess:
             AgentCrashedError: the process is gone or refused.
         """
         if mode != self.permission_mode:
-            await self._call(lambda client: client.set_permission_mode(mode))
+            await self._call(lambda client: client.set_permission_mode(cli_mode(mode)))
             self.permission_mode = mode
 
     async def ping(self) -> None:
@@ -261,6 +307,38 @@ class AgentProcess:
         """
         await self._call(lambda client: client.get_mcp_status())
 
+    # --- plugins ------------------------------------------------------------------------------------------------
+
+    def use(self, offer: Offer, *, on_problem: Callable[[str, str], None]) -> None:
+        """Note what the process is started with. ``on_problem`` is told of each plugin that it cannot load."""
+        self.offer = offer
+        self._on_problem = on_problem
+
+    def on_tool_failure(self, failure: ToolFailure) -> None:
+        """Tell whoever the process works for of a call that a plugin's tool could not answer."""
+        if self._binding.listener is not None:
+            self._binding.listener.on_tool_failure(failure)
+
+    def _compare(self, init: SystemMessage) -> None:
+        """Compare what the process has loaded, which it tells at the beginning of each turn, with what it should."""
+        if self._problems is not None:
+            return
+        self._problems = problems_in(self.offer, init.data)
+        for plugin, problem in self._problems.items():
+            logger.warning("plugin_not_loaded", plugin=plugin, problem=problem)
+            if self._on_problem is not None:
+                self._on_problem(plugin, problem)
+        if self._problems and self._binding.listener is not None:
+            self._binding.listener.on_plugin_problems(self._problems)
+
+    async def mcp_status(self) -> dict[str, Any]:
+        """Return what the CLI says of its MCP servers.
+
+        Raises:
+            AgentCrashedError: the process is gone.
+        """
+        return await self._call(lambda client: client.get_mcp_status())
+
     # --- callbacks for the SDK ----------------------------------------------------------------------------------
 
     async def can_use_tool(
@@ -269,12 +347,21 @@ class AgentProcess:
         """The SDK's permission callback: ask whoever the process works for."""
         listener = self._binding.listener
         if listener is None:
-            return PermissionResultDeny(message="no session")
-        return await listener.decide_permission(tool, tool_input, context)
+            return PermissionResultDeny(message=_NOBODYS)
+        return await listener.decide_permission(tool, tool_input, context, self)
+
+    async def run_hook(self, call: HookCall) -> HookReply:
+        """The SDK's hooks, all of them: ask whoever the process works for. Before that is somebody, nothing may run."""
+        listener = self._binding.listener
+        if listener is None:
+            return HookReply(decision="deny" if call.event == "PreToolUse" else None, reason=_NOBODYS, rule=HOOK_FAILED)
+        return await listener.run_hook(call, self)
 
     def log_stderr(self, line: str) -> None:
         """The SDK's callback for standard error of the CLI; without one it would go to the server's own."""
         logger.debug("agent_stderr", process_id=self.process_id, line=line[:_STDERR_LINE_LIMIT])
+        if not self._connected.done() and line.startswith(COMPLAINTS):
+            self._complaint = line[:_STDERR_LINE_LIMIT]
 
     # --- the owner ----------------------------------------------------------------------------------------------
 
@@ -334,6 +421,8 @@ class AgentProcess:
 
     async def _read(self, client: AgentClient) -> None:
         async for message in client.receive_all():
+            if isinstance(message, SystemMessage) and message.subtype == "init":
+                self._compare(message)
             if self._priming is not None:
                 self._priming.put_nowait(message)
             elif self._binding.listener is not None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 import orjson
 from claude_agent_sdk import PermissionMode
 
+from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.sessions.agent_process import AgentListener, AgentProcess
 from claude_sdk_pattern.sessions.options import AgentProfile
 from claude_sdk_pattern.sessions.pool import WarmPool
@@ -25,10 +27,12 @@ class ProcessSource:
     pool: WarmPool[AgentProcess]
     slots: ProcessSlots
     metrics: Metrics
+    active_plugins: Callable[[], PluginSet]
+    """The plugins that are active now."""
 
 
-class SessionAgent(AgentListener, SlotHolder, Protocol):
-    """Whoever a seat belongs to: it listens to the process and answers for the slot."""
+class SessionAgent(AgentListener, Protocol):
+    """Whoever uses a seat: it listens to the process and hears how one is found."""
 
     def on_preparing(self) -> None:
         """Learn that no warm process fits, so that one has to be started."""
@@ -48,10 +52,11 @@ class SessionAgent(AgentListener, SlotHolder, Protocol):
 
 
 class AgentSeat:
-    """Holds a session's agent process, or none. Only its owner uses it, one call at a time."""
+    """Holds a session's agent process, or none. Only its agent uses it, one call at a time; its holder has the slot."""
 
-    def __init__(self, owner: SessionAgent, source: ProcessSource) -> None:
-        self._owner = owner
+    def __init__(self, agent: SessionAgent, holder: SlotHolder, source: ProcessSource) -> None:
+        self._agent = agent
+        self._holder = holder
         self._source = source
         self.process: AgentProcess | None = None
         # A process that is being taken away still has its slot; the next one waits until both are gone.
@@ -72,14 +77,17 @@ class AgentSeat:
     async def _fill(self, session: Session) -> tuple[AgentProcess, Session]:
         if self.process is not None and self.process.is_alive:
             return self.process, session
-        await self._source.slots.acquire(self._owner)
+        await self._source.slots.acquire(self._holder)
         begun = time.monotonic()
+        process: AgentProcess | None = None
         try:
             process, start = await self._obtain(session)
-            process.bind(self._owner, session.id)
+            process.bind(self._agent, session.id)
             await apply_settings(process, session)
         except BaseException:
-            self._source.slots.release(self._owner)
+            if process is not None:
+                await process.stop()
+            self._source.slots.release(self._holder)
             raise
         self.process = process
         self._source.metrics.observe_session_init(start, time.monotonic() - begun)
@@ -91,13 +99,13 @@ class AgentSeat:
             process, self.process = self.process, None
             if process is not None:
                 await process.stop()
-                self._source.slots.release(self._owner)
+                self._source.slots.release(self._holder)
 
     def lose(self, process: AgentProcess | None) -> None:
         """Note that a process is gone by itself; one that is not here any more is no loss."""
         if process is not None and process is self.process:
             self.process = None
-            self._source.slots.release(self._owner)
+            self._source.slots.release(self._holder)
 
     def notify_idle(self) -> None:
         """Tell sessions that wait for a slot that this one could be had."""
@@ -109,21 +117,23 @@ class AgentSeat:
         Raises:
             TooManyWaitingError: all are at work, and too many sessions wait.
         """
-        self._source.slots.check(self._owner)
+        self._source.slots.check(self._holder)
 
     async def _obtain(self, session: Session) -> tuple[AgentProcess, Start]:
         factory = self._source.factory
         schema = None if session.output_schema is None else orjson.dumps(session.output_schema).decode()
-        profile = AgentProfile(output_schema=schema)
+        # Kept as long as the process lives: what is activated or changed meanwhile is for its successor.
+        plugins = session.plugins.among(self._source.active_plugins())
+        profile = AgentProfile(output_schema=schema, plugins=plugins)
         mode = cast("PermissionMode", session.permission_mode)
         # A warm process works in a folder of its own, so a session that has one already cannot use it.
         if session.workspace_id is None and (warm := self._source.pool.adopt(profile)) is not None:
             return warm, "warm"
-        self._owner.on_preparing()
+        self._agent.on_preparing()
         transcript, workspace = session.agent_session_id, session.workspace_id
         checkpoint = None
         if transcript is not None and workspace is not None:
-            checkpoint = await self._owner.last_checkpoint()
+            checkpoint = await self._agent.last_checkpoint()
             if await factory.has_transcript(transcript, entry_uuid=checkpoint):
                 resumed = await factory.resume(
                     profile,
@@ -137,7 +147,7 @@ class AgentSeat:
             profile, model=session.model, permission_mode=mode, primed=False, workspace_id=workspace
         )
         if checkpoint is not None:
-            self._owner.on_memory_lost()
+            self._agent.on_memory_lost()
         return fresh, "cold"
 
 

@@ -14,6 +14,9 @@ logger = structlog.get_logger(__name__)
 # What turns get that are interrupted in a hurry: an agent that obeys does so in far less.
 _HURRIED_SECONDS = 2.0
 
+# The part of the grace period in which turns may end by themselves.
+_UNDISTURBED = 0.5
+
 
 class Drain:
     """The grace period: it counts from :meth:`begin`, and turns that still run at half of it are interrupted.
@@ -40,7 +43,7 @@ class Drain:
         busy = sum(conversation.is_busy for conversation in conversations)
         logger.info("draining", grace_seconds=self._grace_seconds, sessions=len(conversations), busy=busy)
         for conversation in conversations:
-            conversation.announce_shutdown()
+            conversation.announce_shutdown(interrupt_after_seconds=_UNDISTURBED * self._grace_seconds)
 
     def hurry(self) -> None:
         """Cut the grace period short: interrupt now, and wait only as long as an obedient agent takes."""
@@ -52,7 +55,7 @@ class Drain:
             raise RuntimeError("begin the drain before waiting for it")
         rested = asyncio.gather(*(conversation.wait_rested() for conversation in conversations))
         hurried = asyncio.create_task(self._hurried.wait())
-        half, end = (self._begun_at + part * self._grace_seconds for part in (0.5, 1.0))
+        half, end = (self._begun_at + part * self._grace_seconds for part in (_UNDISTURBED, 1.0))
         try:
             await _wait_until(half, rested, hurried)
             if rested.done():

@@ -21,6 +21,7 @@
 
     AgentProcessError
     ├── AgentStartError            the process did not start or did not connect in time
+    │   └── SandboxUnavailableError  it could not be walled in; it is not started without its walls
     └── AgentCrashedError          the process ended without being asked to
 """
 
@@ -147,6 +148,10 @@ class AgentProcessError(Exception):
 
 class AgentStartError(AgentProcessError):
     """The process did not start or did not connect in time."""
+
+
+class SandboxUnavailableError(AgentStartError):
+    """The process could not be walled in as the server is set to, and so was not started."""
 
 
 class AgentCrashedError(AgentProcessError):

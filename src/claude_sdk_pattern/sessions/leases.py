@@ -115,8 +115,7 @@ class Leases:
         """
         asked_at = self._clock()
         try:
-            async with self._database.write_engine.begin() as connection:
-                taken = (await connection.execute(self._taking(session_id))).first()
+            taken = await self._database.write(lambda connection: connection.execute(self._taking(session_id)).first())
         except (IntegrityError, DataError) as error:
             raise SessionNotFoundError(f"no session {session_id}") from error
         if taken is None:
@@ -127,10 +126,8 @@ class Leases:
     async def release(self, session_id: str) -> None:
         """Give a lease back; one that was lost meanwhile is left alone."""
         self.let_expire(session_id)
-        async with self._database.write_engine.begin() as connection:
-            await connection.execute(
-                delete(SessionLeaseRow).where(SessionLeaseRow.session_id == session_id, *self._is_this_run())
-            )
+        statement = delete(SessionLeaseRow).where(SessionLeaseRow.session_id == session_id, *self._is_this_run())
+        await self._database.write(lambda connection: connection.execute(statement))
 
     def let_expire(self, session_id: str) -> None:
         """Stop renewing a lease: a turn could not be closed, and whoever finds the lease expired will close it."""
@@ -144,12 +141,10 @@ class Leases:
 
     async def forget_earlier_runs(self) -> None:
         """Give back what an earlier run of this node held when it was killed."""
-        async with self._database.write_engine.begin() as connection:
-            await connection.execute(
-                delete(SessionLeaseRow).where(
-                    SessionLeaseRow.node_id == self.node_id, SessionLeaseRow.run_id != self._run_id
-                )
-            )
+        statement = delete(SessionLeaseRow).where(
+            SessionLeaseRow.node_id == self.node_id, SessionLeaseRow.run_id != self._run_id
+        )
+        await self._database.write(lambda connection: connection.execute(statement))
 
     async def renew(self) -> None:
         """Renew every lease that is held. One that another server has taken is lost."""
@@ -163,8 +158,7 @@ class Leases:
             .values(expires_at_ms=self._expires_at_ms())
             .returning(SessionLeaseRow.session_id)
         )
-        async with self._database.write_engine.begin() as connection:
-            renewed = set((await connection.scalars(statement)).all())
+        renewed = await self._database.write(lambda connection: set(connection.scalars(statement)))
         for session_id, lease in held.items():
             # Released or taken anew while the database was working on it: then this answer is about another lease.
             if self._held.get(session_id) is not lease:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
@@ -17,21 +17,28 @@ from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.model_gateway.proxy import ModelGateway
+from claude_sdk_pattern.plugins.errors import UnknownPluginError
+from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.attachments import AttachmentStore
 from claude_sdk_pattern.sessions.checkpoints import Checkpoints
-from claude_sdk_pattern.sessions.conversation import UNTITLED, Accepted, Conversation, ConversationServices
+from claude_sdk_pattern.sessions.conversation import UNTITLED, Conversation, ConversationServices
 from claude_sdk_pattern.sessions.disk import DiskWatermark
 from claude_sdk_pattern.sessions.drain import Drain
 from claude_sdk_pattern.sessions.errors import SessionElsewhereError, SessionNotFoundError, ShuttingDownError
 from claude_sdk_pattern.sessions.history import History
+from claude_sdk_pattern.sessions.inbox import Accepted
 from claude_sdk_pattern.sessions.leases import Leases
+from claude_sdk_pattern.sessions.options import AgentProfile
+from claude_sdk_pattern.sessions.plugin_choice import PluginChoice
+from claude_sdk_pattern.sessions.policy_services import PolicyServices
 from claude_sdk_pattern.sessions.pool import PoolLimits, WarmPool
 from claude_sdk_pattern.sessions.process_factory import TRANSCRIPT_PROJECT, ProcessFactory
 from claude_sdk_pattern.sessions.recovery import closing_events
-from claude_sdk_pattern.sessions.repository import PageKey, Session, SessionRepository
+from claude_sdk_pattern.sessions.repository import CostKey, OwnerCosts, PageKey, Session, SessionRepository
 from claude_sdk_pattern.sessions.slots import ProcessSlots
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
+from claude_sdk_pattern.sessions.turns import StopReason
 from claude_sdk_pattern.sessions.watchdog import Action, Watchdog
 from claude_sdk_pattern.sessions.workspaces import Workspaces
 from claude_sdk_pattern.storage.database import Database
@@ -45,11 +52,16 @@ _JANITOR_SECONDS = 5.0
 # And how long they have been quiet by then: whoever opened one a moment ago is about to use it.
 _CLOSE_AFTER_SECONDS = 30.0
 
+_DELETED_AT_ONCE = 50
+# Why a permission request is denied whose server was killed; the tape says so as well.
+_ASKER_GONE = "The server was restarted while this waited for an answer."
+
 # What the watchdog does, as the metrics name it; a warning and a quiet session's sleep are no actions of note.
 _COUNTED: dict[str, WatchdogAction] = {
     Action.END_OF_AGE: "age",
     Action.RESTART: "memory",
     Action.KILL: "memory",
+    StopReason.WORKSPACE: "workspace",
 }
 
 
@@ -72,8 +84,11 @@ class SessionManager:
         model: ModelGateway,
         metrics: Metrics,
         leases: Leases,
+        policy: PolicyServices,
+        active_plugins: Callable[[], PluginSet] = PluginSet,
     ) -> None:
         self.repository = SessionRepository(database)
+        self._policy = policy
         self.processes = factory
         self.pool = WarmPool(
             factory,
@@ -83,6 +98,8 @@ class SessionManager:
                 key_seconds=settings.pool_key_seconds,
             ),
         )
+        self._active_plugins = active_plugins
+        self.take_up_plugins(active_plugins())
         self._settings = settings
         self._log = log
         self._hub = hub
@@ -102,13 +119,16 @@ class SessionManager:
             log=log,
             repository=self.repository,
             model=model,
-            source=ProcessSource(factory=factory, pool=self.pool, slots=self._slots, metrics=metrics),
+            source=ProcessSource(
+                factory=factory, pool=self.pool, slots=self._slots, metrics=metrics, active_plugins=active_plugins
+            ),
             history=self._history,
             checkpoints=self._checkpoints,
             workspaces=workspaces,
             leases=leases,
             attachments=self.attachments,
             disk=disk,
+            policy=policy,
             is_watched=lambda session_id: hub.subscriber_count(session_id) > 0,
             metrics=metrics,
         )
@@ -120,14 +140,18 @@ class SessionManager:
         self._watchdog = Watchdog(
             settings,
             self._conversations.values,
+            folders_of=lambda process: workspaces.folders(process.workspace_id, process.process_id),
             on_action=lambda action: metrics.count_watchdog_action(found) if (found := _COUNTED.get(action)) else None,
             on_rss=metrics.set_process_memory,
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._drain = Drain(settings.shutdown_grace_seconds)
 
+    def take_up_plugins(self, active: PluginSet) -> None:
+        """Learn which plugins are active from now on. Sessions with an agent process keep those they have."""
+        self.pool.set_default(AgentProfile(plugins=active))
+
     async def __aenter__(self) -> Self:
-        await self.workspaces.sweep_private()
         await self.attachments.sweep()
         await self._close_broken_turns({session_id for session_id, _ in await self._log.open_turns()})
         await self._leases.forget_earlier_runs()
@@ -157,6 +181,11 @@ class SessionManager:
     def process_count(self) -> int:
         """How many sessions hold an agent process."""
         return self._slots.used
+
+    @property
+    def conversations(self) -> Sequence[Conversation]:
+        """The sessions that are open on this server."""
+        return list(self._conversations.values())
 
     def is_busy(self, session_id: str) -> bool:
         """Whether a turn of this session runs or waits."""
@@ -201,20 +230,29 @@ class SessionManager:
         model: str | None = None,
         permission_mode: str | None = None,
         output_schema: dict[str, Any] | None = None,
+        plugins: Iterable[str] | None = None,
     ) -> Session:
         """Make a session. No process is started for it until its first message.
 
+        ``plugins`` are the names of those it works with; None for all that are active, now or later.
+
         Raises:
+            UnknownPluginError: one of these is not active.
             ShuttingDownError: the server is stopping.
         """
         if self.is_closing:
             raise ShuttingDownError
+        if plugins is not None:
+            plugins = set(plugins)
+            if unknown := sorted(plugins - self._active_plugins().names):
+                raise UnknownPluginError(unknown[0])
         return await self.repository.create(
             owner_id=owner_id,
             title=title or UNTITLED,
             model=model or self._settings.default_model,
             permission_mode=permission_mode or "acceptEdits",
             output_schema=output_schema,
+            plugins=PluginChoice.of_names(plugins),
         )
 
     async def get(self, session_id: str) -> Session:
@@ -226,10 +264,18 @@ class SessionManager:
         return await self.repository.get(session_id)
 
     async def list(
-        self, *, owner_id: str | None, query: str | None, limit: int, after: PageKey | None
+        self, *, owner_id: str | None, query: str | None, title: str | None = None, limit: int, after: PageKey | None
     ) -> Sequence[Session]:
         """Return sessions, most recently active first; see :meth:`SessionRepository.list`."""
-        return await self.repository.list(owner_id=owner_id, query=query, limit=limit, after=after)
+        return await self.repository.list(owner_id=owner_id, query=query, title=title, limit=limit, after=after)
+
+    async def costs(self, *, limit: int, after: CostKey | None) -> Sequence[OwnerCosts]:
+        """Return what users' sessions have cost; see :meth:`SessionRepository.costs`."""
+        return await self.repository.costs(limit=limit, after=after)
+
+    async def total_cost(self) -> float:
+        """Return what all sessions that are there have cost, in USD."""
+        return await self.repository.total_cost()
 
     async def latest(self, owner_id: str) -> Session | None:
         """Return the session a user was last active in, which is the one to continue."""
@@ -252,7 +298,10 @@ class SessionManager:
         Raises:
             SessionNotFoundError: there is no session to fork.
             NothingToForkError: no turn was answered there yet.
+            ShuttingDownError: the server is stopping.
         """
+        if self.is_closing:
+            raise ShuttingDownError
         source = await self.repository.get(session_id)
         place = await self._history.end_of_turn(source.id, until=at_seq)
         memory = await self._history.copy_memory(source.agent_session_id, place)
@@ -262,6 +311,7 @@ class SessionManager:
             model=source.model,
             permission_mode=source.permission_mode,
             output_schema=source.output_schema,
+            plugins=source.plugins,
             agent_session_id=memory,
             workspace_id=await self._copy_files(source, None if at_seq is None else place.files),
             forked_from=source.id,
@@ -309,6 +359,13 @@ class SessionManager:
             await self.workspaces.remove(session.workspace_id)
             await self._checkpoints.remove(self.workspaces.path(session.workspace_id))
         await self.attachments.remove(session_id)
+
+    async def delete_all_of(self, owner_id: str) -> None:
+        """Delete all sessions of a user; see :meth:`delete`. Called again it goes on where it was refused."""
+        while found := await self.repository.list(owner_id=owner_id, limit=_DELETED_AT_ONCE):
+            for session in found:
+                with contextlib.suppress(SessionNotFoundError):
+                    await self.delete(session.id)
 
     # --- conversations ------------------------------------------------------------------------------------------
 
@@ -434,6 +491,7 @@ class SessionManager:
             except (TapeError, DBAPIError) as error:
                 logger.warning("sessions_not_looked_after", error=str(error).partition("\n")[0])
             except Exception:
+                # Whatever it was: sessions of servers that die later need looking after too.
                 logger.exception("sessions_not_looked_after")
 
     async def _close_broken_turns(self, session_ids: Iterable[str]) -> None:
@@ -447,6 +505,7 @@ class SessionManager:
                     await self._close_open_turns(session_id)
 
     async def _close_open_turns(self, session_id: str) -> None:
+        await self._policy.approvals.deny_pending(session_id, _ASKER_GONE)
         # What this server wrote itself before it lost the lease.
         await self._log.flush()
         turns = [turn_id for _, turn_id in await self._log.open_turns(session_id)]

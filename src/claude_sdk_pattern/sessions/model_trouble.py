@@ -14,6 +14,13 @@ _BILLING = "The account with the AI service has no credit left. An administrator
 _REFUSED = "The AI service refused the request."
 _TOO_LONG = "This conversation is too long for the model. Compact it, or go on in a fork."
 
+# The API refuses a conversation for good when what the agent remembers of it has become malformed.
+MEMORY_DAMAGED = events.Error(
+    code="memory_damaged",
+    message="The AI service has refused this conversation twice in a row. What the agent remembers of it is damaged.",
+    recoverable=True,
+)
+
 BUDGET_SPENT = "The budget of this session is used up. Start a new one, or ask an administrator for more."
 
 

@@ -1,16 +1,25 @@
 """OptionsBuilder: what an agent process is started with."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from claude_agent_sdk import CanUseTool, ClaudeAgentOptions, PermissionMode, SessionStore
+from claude_agent_sdk import CanUseTool, ClaudeAgentOptions, PermissionMode, SandboxSettings, SessionStore
 
 from claude_sdk_pattern.config.settings import Settings
-from claude_sdk_pattern.isolation.launcher import TOKEN_VARIABLE, WORKSPACE_VARIABLE
+from claude_sdk_pattern.isolation.housing import Housing
+from claude_sdk_pattern.isolation.launcher import TOKEN_VARIABLE
+from claude_sdk_pattern.isolation.probe import CommandSandbox
 from claude_sdk_pattern.model_gateway.exchange import PINGS_ONLY_FACTOR
+from claude_sdk_pattern.plugins.plugin_set import PluginSet
+from claude_sdk_pattern.plugins.runtime.offer import Offer
+from claude_sdk_pattern.policy.hooks import HookEvent
+from claude_sdk_pattern.policy.sdk_hooks import HookRunner, sdk_hooks
+from claude_sdk_pattern.sessions.cli_mode import cli_mode
+
+NO_PLUGINS = PluginSet()
 
 # The SDK ends the whole stream at a line longer than its buffer, and one tool result with an image is over its
 # default of 1 MiB.
@@ -29,12 +38,17 @@ class AgentProfile:
 
     output_schema: str | None = None
     """JSON text of the schema that every result must fit; None for free text."""
+    read_only: tuple[Path, ...] = ()
+    """Files and folders of the host that the agent sees besides its own, by absolute path; it cannot change them."""
+    plugins: PluginSet = NO_PLUGINS
+    """The plugins it works with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessPlan:
     """Where one agent process lives and what it continues."""
 
+    process_id: str
     agent_session_id: str
     resume: bool
     """True: continue the transcript of that id. False: begin it."""
@@ -48,36 +62,41 @@ class OptionsBuilder:
 
     Args:
         settings: the server's settings.
-        launcher: the script that isolates the CLI.
-        gateway_url: address of the model gateway as the agent process reaches it.
+        housing: how agents are started and reach the server.
+        hook_events: what every agent process reports; ``PreToolUse`` is among them, or nothing guards its tools.
     """
 
-    def __init__(self, settings: Settings, *, launcher: Path, gateway_url: str) -> None:
+    def __init__(self, settings: Settings, housing: Housing, *, hook_events: Sequence[HookEvent]) -> None:
         self._settings = settings
-        self._launcher = launcher
-        self._gateway_url = gateway_url
+        self._housing = housing
+        self._hook_events = hook_events
 
     def build(
         self,
         plan: ProcessPlan,
         profile: AgentProfile,
+        offer: Offer,
         *,
         model: str,
         permission_mode: PermissionMode,
         transcripts: SessionStore,
         can_use_tool: CanUseTool,
+        run_hook: HookRunner,
         stderr: Callable[[str], None],
     ) -> ClaudeAgentOptions:
-        """Return the options of the process ``plan`` describes."""
+        """Return the options of the process ``plan`` describes, with what plugins offer it."""
         settings = self._settings
+        events: tuple[HookEvent, ...] = tuple(
+            dict.fromkeys((*self._hook_events, *(hook.event for hook in offer.hooks)))
+        )
         return ClaudeAgentOptions(
-            cli_path=self._launcher,
+            cli_path=self._housing.launcher,
             cwd=plan.workspace,
-            env=self._environment(plan),
+            env=self._environment(plan, profile, offer),
             resume=plan.agent_session_id if plan.resume else None,
             session_id=None if plan.resume else plan.agent_session_id,
             model=model,
-            permission_mode=permission_mode,
+            permission_mode=cli_mode(permission_mode),
             # No max_budget_usd: a process counts only what it has itself spent, by its own price list. The gateway
             # holds the session's budget.
             max_turns=settings.max_turns,
@@ -85,17 +104,23 @@ class OptionsBuilder:
             include_partial_messages=True,
             # Settings in a workspace are code: hooks, environment, the address of the model.
             setting_sources=[],
-            strict_mcp_config=True,
+            strict_mcp_config=not offer.starts_servers,
+            mcp_servers=dict(offer.servers),
+            agents=dict(offer.agents) or None,
+            plugins=[{"type": "local", "path": str(folder)} for folder in offer.folders.values()],
+            sandbox=_command_sandbox(self._housing.command_sandbox, settings.egress_allowed_hosts),
             max_buffer_size=MAX_LINE_BYTES,
             session_store=transcripts,
             # By default the mirror is written once a turn, and a process that dies takes its last message with it.
             session_store_flush="eager",
             can_use_tool=can_use_tool,
+            hooks=sdk_hooks(run_hook, events),
             stderr=stderr,
         )
 
-    def _environment(self, plan: ProcessPlan) -> dict[str, str]:
+    def _environment(self, plan: ProcessPlan, profile: AgentProfile, offer: Offer) -> dict[str, str]:
         settings = self._settings
+        read_only = (*profile.read_only, *offer.folders.values())
         # The gateway's own limits come first and say what happened; these catch a gateway that hangs. It passes on
         # nothing before an answer has begun, so both cover its longest silence.
         silence = settings.model_first_byte_timeout_seconds + PINGS_ONLY_FACTOR * settings.model_idle_timeout_seconds
@@ -105,9 +130,9 @@ class OptionsBuilder:
             "HOME": str(plan.config_dir),
             "LANG": "C.UTF-8",
             "TERM": "dumb",
-            WORKSPACE_VARIABLE: str(plan.workspace),
+            **self._housing.environment(plan.process_id, workspace=plan.workspace, read_only=read_only),
             "CLAUDE_CONFIG_DIR": str(plan.config_dir),
-            "ANTHROPIC_BASE_URL": self._gateway_url,
+            "ANTHROPIC_BASE_URL": self._housing.gateway_url,
             # Not a key: a token that opens the gateway for this one session.
             TOKEN_VARIABLE: plan.token,
             "CLAUDE_CODE_MAX_RETRIES": str(settings.model_max_retries),
@@ -130,3 +155,17 @@ def _output_format(profile: AgentProfile) -> dict[str, Any] | None:
         return None
     # The CLI takes the schema as an object; the profile keeps it as text so that it can be compared and hashed.
     return {"type": "json_schema", "schema": json.loads(profile.output_schema)}
+
+
+def _command_sandbox(kind: CommandSandbox, hosts: Sequence[str]) -> SandboxSettings | None:
+    if kind is CommandSandbox.OFF:
+        return None
+    return {
+        "enabled": True,
+        # Walls are no reason not to ask: what a command does to the workspace is still somebody's to decide.
+        "autoAllowBashIfSandboxed": False,
+        "allowUnsandboxedCommands": False,
+        "enableWeakerNestedSandbox": kind is CommandSandbox.WEAKER,
+        # By name only; the egress proxy behind it looks at ports and addresses.
+        "network": {"allowedDomains": [host.partition(":")[0] for host in hosts]},
+    }

@@ -1,6 +1,7 @@
 """ProcessFactory: starts agent processes, fresh ones and ones that continue a conversation."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import override
 
 from claude_agent_sdk import PermissionMode
@@ -8,8 +9,12 @@ from claude_agent_sdk.types import SessionKey, SessionStoreEntry
 from uuid_utils import uuid4
 
 from claude_sdk_pattern.config.settings import Settings
+from claude_sdk_pattern.isolation.housing import Housing
 from claude_sdk_pattern.model_gateway.tokens import AgentCredential, AgentTokens
+from claude_sdk_pattern.plugins.runtime.runtime import PluginRuntime
+from claude_sdk_pattern.policy.hooks import HookEvent
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
+from claude_sdk_pattern.sessions.errors import SandboxUnavailableError
 from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.options import AgentProfile, OptionsBuilder, ProcessPlan
 from claude_sdk_pattern.sessions.orphans import AgentRecords
@@ -55,20 +60,24 @@ class ProcessFactory:
         self,
         *,
         settings: Settings,
-        options: OptionsBuilder,
+        housing: Housing,
+        hook_events: Sequence[HookEvent],
         tokens: AgentTokens,
         database: Database,
         workspaces: Workspaces,
         leases: Leases,
         records: AgentRecords,
+        plugins: PluginRuntime,
     ) -> None:
         self._settings = settings
-        self._options = options
+        self._housing = housing
+        self._options = OptionsBuilder(settings, housing, hook_events=hook_events)
         self._tokens = tokens
         self._database = database
         self._workspaces = workspaces
         self._leases = leases
         self._records = records
+        self._plugins = plugins
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
         self._starting = asyncio.Semaphore(settings.max_concurrent_starts)
         self._living: set[AgentProcess] = set()
@@ -183,7 +192,9 @@ class ProcessFactory:
         token, credential = self._tokens.issue(process_id)
 
         async def clean_up() -> None:
+            offer.release()
             self._tokens.revoke(token)
+            self._housing.leave(process_id)
             # Without a namespace the CLI's shells survive it.
             await self._records.end(process_id)
             await self._workspaces.remove_private(process_id)
@@ -195,28 +206,44 @@ class ProcessFactory:
             model=model,
             permission_mode=permission_mode,
             credential=credential,
+            plugins=profile.plugins,
             on_ended=clean_up,
         )
         plan = ProcessPlan(
+            process_id=process_id,
             agent_session_id=agent_session_id,
             resume=resume,
-            workspace=self._workspaces.ensure(workspace_id),
+            workspace=await self._workspaces.hand_over(workspace_id),
             config_dir=self._workspaces.create_private(process_id),
             token=token,
         )
+        offer = self._plugins.offer(profile.plugins, process.on_tool_failure)
+        process.use(offer, on_problem=self._plugins.told_as_broken)
         options = self._options.build(
             plan,
             profile,
+            offer,
             model=model,
             permission_mode=permission_mode,
             transcripts=_ProcessTranscripts(
                 self._database, credential=credential, leases=self._leases, primed_id=primed_id
             ),
             can_use_tool=process.can_use_tool,
+            run_hook=process.run_hook,
             stderr=process.log_stderr,
         )
         self._records.add(process_id, token)
+        try:
+            self._housing.expect(process_id)
+        except OSError as error:
+            await clean_up()
+            raise SandboxUnavailableError(f"the agent's limits cannot be set: {error}") from error
         await process.start(options, timeout_seconds=self._settings.connect_timeout_seconds)
+        try:
+            await self._housing.doors_open(process_id)
+        except OSError as error:
+            await process.stop()
+            raise SandboxUnavailableError(f"the server cannot answer the agent: {error}") from error
         self._living.add(process)
         process.when_ended(lambda: self._living.discard(process))
         if process.pid is not None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.types import AnyEvent, Event
 
+_UNANSWERED = "The turn broke off before anybody answered."
 _UNKNOWN_OUTCOME = "Unknown result: this call was under way when the turn broke off, and may have run partly."
 
 
@@ -45,7 +46,7 @@ def closing_events(turn: Iterable[AnyEvent]) -> list[Event]:
     return [
         *(_partial_block(block_id, kind, "".join(deltas)) for block_id, (kind, deltas) in texts.items()),
         *(
-            events.PermissionResolved(request_id=request_id, decision="deny", by="system", reason="The turn broke off.")
+            events.PermissionResolved(request_id=request_id, decision="deny", by="system", reason=_UNANSWERED)
             for request_id in requests
         ),
         *(events.ToolResult(tool_use_id=tool_id, content=_UNKNOWN_OUTCOME, is_error=True) for tool_id in tools),

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, or_, select, tuple_, u
 from uuid_utils import uuid7
 
 from claude_sdk_pattern.sessions.errors import SessionNotFoundError
+from claude_sdk_pattern.sessions.plugin_choice import PluginChoice
 from claude_sdk_pattern.storage.database import Database
 from claude_sdk_pattern.storage.tables import EventRow, SessionRow
 
@@ -24,6 +25,7 @@ class Session:
     model: str
     permission_mode: str
     output_schema: dict[str, Any] | None
+    plugins: PluginChoice
     agent_session_id: str | None
     workspace_id: str | None
     forked_from: str | None
@@ -42,6 +44,23 @@ class PageKey:
     session_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerCosts:
+    """What the sessions of one user have cost, in USD, and how many there are."""
+
+    owner_id: str
+    cost_usd: float
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostKey:
+    """Where a page of costs begins: after this user, the dearest first."""
+
+    cost_usd: float
+    owner_id: str
+
+
 class SessionRepository:
     """Reads and writes the ``sessions`` table."""
 
@@ -56,6 +75,7 @@ class SessionRepository:
         model: str,
         permission_mode: str,
         output_schema: dict[str, Any] | None = None,
+        plugins: PluginChoice | None = None,
         agent_session_id: str | None = None,
         workspace_id: str | None = None,
         forked_from: str | None = None,
@@ -70,6 +90,7 @@ class SessionRepository:
             model=model,
             permission_mode=permission_mode,
             output_schema=output_schema,
+            plugins=None if plugins is None else plugins.to_row(),
             agent_session_id=agent_session_id,
             workspace_id=workspace_id,
             forked_from=forked_from,
@@ -99,19 +120,28 @@ class SessionRepository:
         return _session(*found)
 
     async def list(
-        self, *, owner_id: str | None, query: str | None = None, limit: int, after: PageKey | None = None
+        self,
+        *,
+        owner_id: str | None,
+        query: str | None = None,
+        title: str | None = None,
+        limit: int,
+        after: PageKey | None = None,
     ) -> Sequence[Session]:
         """Return sessions, most recently active first.
 
         Args:
             owner_id: only this user's; None for everybody's.
             query: only sessions whose title, or one of whose messages or answers, contains this text.
+            title: only sessions whose title contains this text.
             limit: at most this many.
             after: begin behind this place.
         """
         statement = select(SessionRow, _last_seq()).order_by(SessionRow.last_active_at.desc(), SessionRow.id.desc())
         if owner_id is not None:
             statement = statement.where(SessionRow.owner_id == owner_id)
+        if title:
+            statement = statement.where(SessionRow.title.ilike(f"%{_escaped(title)}%", escape="\\"))
         if query:
             said = select(EventRow.session_id).where(or_(*_says(query)))
             titled = SessionRow.title.ilike(f"%{_escaped(query)}%", escape="\\")
@@ -123,10 +153,35 @@ class SessionRepository:
             rows = (await session.execute(statement.limit(limit))).all()
         return [_session(*row) for row in rows]
 
+    async def costs(self, *, limit: int, after: CostKey | None = None) -> Sequence[OwnerCosts]:
+        """Return what the sessions of each user have cost, the dearest first; those who have none are not listed."""
+        total = func.sum(SessionRow.cost_usd)
+        statement = (
+            select(SessionRow.owner_id, total, func.count())
+            .group_by(SessionRow.owner_id)
+            .order_by(total.desc(), SessionRow.owner_id.desc())
+        )
+        if after is not None:
+            statement = statement.having(tuple_(total, SessionRow.owner_id) < tuple_(after.cost_usd, after.owner_id))
+        async with self._database.reading() as session:
+            rows = (await session.execute(statement.limit(limit))).tuples()
+            return [OwnerCosts(owner_id=owner, cost_usd=cost, sessions=count) for owner, cost, count in rows]
+
+    async def total_cost(self) -> float:
+        """Return what all sessions have cost together, in USD."""
+        async with self._database.reading() as session:
+            return await session.scalar(select(func.coalesce(func.sum(SessionRow.cost_usd), 0.0))) or 0.0
+
+    async def foreign(self, session_ids: set[str], owner_id: str) -> set[str]:
+        """Return which of these ids are those of sessions of others."""
+        statement = select(SessionRow.id).where(SessionRow.id.in_(session_ids), SessionRow.owner_id != owner_id)
+        async with self._database.reading() as session:
+            return set((await session.scalars(statement)).all())
+
     async def update(self, session_id: str, **values: Any) -> None:
         """Set columns of a session; a session that is gone is not an error."""
-        async with self._database.sessions.begin() as session:
-            await session.execute(update(SessionRow).where(SessionRow.id == session_id).values(**values))
+        statement = update(SessionRow).where(SessionRow.id == session_id).values(**values)
+        await self._database.write(lambda connection: connection.execute(statement))
 
     async def add_cost(self, session_id: str, cost_usd: float) -> None:
         """Add to what a session has cost."""
@@ -138,8 +193,8 @@ class SessionRepository:
 
     async def delete(self, session_id: str) -> None:
         """Delete a session and with it its tape."""
-        async with self._database.sessions.begin() as session:
-            await session.execute(delete(SessionRow).where(SessionRow.id == session_id))
+        statement = delete(SessionRow).where(SessionRow.id == session_id)
+        await self._database.write(lambda connection: connection.execute(statement))
 
 
 def _last_seq() -> Any:
@@ -176,6 +231,7 @@ def _session(row: SessionRow, last_seq: int) -> Session:
         model=row.model,
         permission_mode=row.permission_mode,
         output_schema=row.output_schema,
+        plugins=PluginChoice.from_row(row.plugins),
         agent_session_id=row.agent_session_id,
         workspace_id=row.workspace_id,
         forked_from=row.forked_from,

@@ -63,8 +63,7 @@ class TranscriptStore(SessionStore):
         async def insert() -> None:
             if not self._may_append():
                 return
-            async with self._database.write_engine.begin() as connection:
-                await connection.execute(statement, rows)
+            await self._database.write(lambda connection: connection.execute(statement, rows))
 
         await retried(insert, _PATIENCE, on=(OperationalError, InterfaceError), before_retry=_warn)
 
@@ -97,8 +96,7 @@ class TranscriptStore(SessionStore):
     async def delete(self, key: SessionKey) -> None:
         """Delete one transcript; a main transcript takes those of its subagents with it."""
         condition = self._matches(key) if "subpath" in key else self._belongs(key)
-        async with self._database.write_engine.begin() as connection:
-            await connection.execute(delete(TranscriptEntryRow).where(condition))
+        await self._database.write(lambda connection: connection.execute(delete(TranscriptEntryRow).where(condition)))
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """Return the subpaths under a session: its subagents' transcripts."""

@@ -26,6 +26,8 @@ class StopReason(enum.StrEnum):
     TIMEOUT = "timeout"
     SILENCE = "silence"
     MEMORY = "memory"
+    ACCESS_ENDED = "access_ended"
+    WORKSPACE = "workspace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ CRASHED = Ending(
 ENDINGS = {
     StopReason.PERSON: Ending("interrupted"),
     StopReason.SHUTDOWN: Ending("interrupted", message="The server was stopped."),
+    StopReason.ACCESS_ENDED: Ending("interrupted", message="The access of whoever asked has ended."),
     StopReason.TIMEOUT: Ending("timeout", code="query_timeout", message="The turn took too long and was stopped."),
     StopReason.SILENCE: Ending(
         "interrupted",
@@ -57,7 +60,16 @@ ENDINGS = {
     StopReason.MEMORY: Ending(
         "interrupted", code="memory_limit", message="The agent ran out of memory. Your conversation is saved."
     ),
+    StopReason.WORKSPACE: Ending(
+        "interrupted",
+        code="workspace_full",
+        message="The agent has more files than it may, and was stopped while it added to them. Have it delete some.",
+    ),
 }
+
+
+# A process past answering, or one that harms others for as long as it runs.
+_AT_ONCE = (StopReason.SILENCE, StopReason.MEMORY, StopReason.WORKSPACE)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -66,6 +78,7 @@ class Turn:
 
     turn_id: str
     seq: int
+    actor: str
     text: str
     attachments: tuple[AttachmentRef, ...] = ()
     is_sent: bool = False
@@ -165,7 +178,7 @@ class TurnGuard:
 
     async def _stop(self) -> None:
         turn, process, limit = self._turn, self._process, self._settings.interrupt_timeout_seconds
-        if turn.stop_reason not in (StopReason.SILENCE, StopReason.MEMORY):
+        if turn.stop_reason not in _AT_ONCE:
             try:
                 async with asyncio.timeout(limit):
                     await process.interrupt()

@@ -8,13 +8,16 @@ import asyncio
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
 from claude_sdk_pattern.config.settings import Settings
+from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.conversation import Conversation
 from claude_sdk_pattern.sessions.memory import tree_rss
 from claude_sdk_pattern.sessions.turns import StopReason
+from claude_sdk_pattern.sessions.workspace_quota import WorkspaceQuota
 
 logger = structlog.get_logger(__name__)
 
@@ -87,6 +90,7 @@ class Watchdog:
     Args:
         settings: the limits.
         conversations: returns the conversations there are.
+        folders_of: returns where a process keeps its files.
         on_action: called with everything that is done, to be counted.
         on_rss: called with the memory of each process, in bytes, after every look.
     """
@@ -96,12 +100,17 @@ class Watchdog:
         settings: Settings,
         conversations: Callable[[], Iterable[Conversation]],
         *,
+        folders_of: Callable[[AgentProcess], tuple[Path, ...]],
         on_action: Callable[[str], None],
         on_rss: Callable[[list[int]], None],
     ) -> None:
         self._limits = ProcessLimits.of(settings)
         self._interval = settings.watchdog_interval_seconds
         self._conversations = conversations
+        self._folders_of = folders_of
+        self._quota = WorkspaceQuota(
+            max_bytes=settings.max_workspace_mb * _MEBIBYTE, max_files=settings.max_workspace_files
+        )
         self._on_action = on_action
         self._on_rss = on_rss
         self._warned: set[str] = set()
@@ -113,6 +122,7 @@ class Watchdog:
             try:
                 await self.look()
             except Exception:
+                # One look that fails must not be the last: nothing else bounds memory and age.
                 logger.exception("watchdog_failed")
 
     async def look(self) -> None:
@@ -144,6 +154,18 @@ class Watchdog:
                 )
                 self._on_action(action.value)
                 await self._act(action, conversation, vitals)
+        await self._look_at_workspaces()
+
+    async def _look_at_workspaces(self) -> None:
+        """Stop the turns whose agents keep more on disk than they may and go on adding to it."""
+        busy = [(item, process) for item in self._conversations() if (process := item.process) and item.is_busy]
+        self._quota.forget_all_but({process.process_id for _, process in busy})
+        for conversation, process in busy:
+            is_over = await self._quota.exceeded(process.process_id, *self._folders_of(process))
+            if is_over and conversation.process is process:
+                logger.info("watchdog_acts", action="workspace", session_id=conversation.session.id)
+                self._on_action(StopReason.WORKSPACE)
+                conversation.stop_turn(StopReason.WORKSPACE)
 
     async def _act(self, action: Action, conversation: Conversation, vitals: Vitals) -> None:
         match action:

@@ -38,6 +38,7 @@ def place_file(workspace: Path, name: str, source: Path) -> str:
     with source.open("rb") as content, _folder(workspace) as (folder, folder_name):
         made, file_name = _new_file(folder, name)
         try:
+            _give(made, os.stat(workspace))
             with os.fdopen(made, "wb") as target:
                 shutil.copyfileobj(content, target)
         except BaseException:
@@ -62,6 +63,7 @@ def _folder(workspace: Path) -> Generator[tuple[int, str]]:
                 # A file, or a link to who knows where.
                 continue
             try:
+                _give(folder, os.fstat(root))
                 yield folder, name
             finally:
                 os.close(folder)
@@ -77,3 +79,9 @@ def _new_file(folder: int, name: str) -> tuple[int, str]:
         with suppress(FileExistsError):
             return os.open(candidate, _NEW_FILE, mode=0o600, dir_fd=folder), candidate
     raise FileExistsError("too many files of one name")
+
+
+def _give(made: int, workspace: os.stat_result) -> None:
+    """Make what is open belong to whom the workspace does: the agent's user, where that is not the server's."""
+    if os.fstat(made).st_uid != workspace.st_uid:
+        os.fchown(made, workspace.st_uid, workspace.st_gid)

@@ -1,10 +1,13 @@
 """The database as the rooms above see it: an engine, a session factory, and which of the two kinds it is."""
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from psycopg.conninfo import make_conninfo
-from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -18,6 +21,9 @@ SQLITE_BUSY_TIMEOUT_MS = 5_000
 
 _WRITING = "sqlite_begin_immediate"
 
+# Only one can write at a time; the others are there for when the first waits for a lock that somebody else holds.
+_WRITER_THREADS = 4
+
 
 class Database:
     """A connection pool. Open it with ``async with``, or call :meth:`aclose` when done.
@@ -27,6 +33,8 @@ class Database:
     read and write:
     they take SQLite's write lock when a transaction begins and so wait their turn. On PostgreSQL there is no
     difference. All share one pool.
+
+    What is written while agents answer goes through :meth:`write`.
     """
 
     def __init__(self, url: str) -> None:
@@ -39,6 +47,7 @@ class Database:
         self.write_engine: AsyncEngine = self.engine.execution_options(**{_WRITING: True})
         self.sessions: async_sessionmaker[AsyncSession] = async_sessionmaker(self.write_engine, expire_on_commit=False)
         self.reading: async_sessionmaker[AsyncSession] = async_sessionmaker(self.engine, expire_on_commit=False)
+        self._writer = _SqliteWriter(self.url) if self.dialect == "sqlite" else None
 
     async def __aenter__(self) -> Self:
         return self
@@ -59,9 +68,47 @@ class Database:
         _, options = self.engine.dialect.create_connect_args(self.url)
         return make_conninfo(**{name: value for name, value in options.items() if name != "context"})
 
+    async def write[T](self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` in a transaction of its own and return what it returns.
+
+        A transaction that goes back to the event loop between its statements holds SQLite's only write lock for as
+        long as the loop is busy, and the tape waits for it. This one runs in a thread from its beginning to its end.
+
+        Raises:
+            SQLAlchemyError: the database refused it or did not answer; nothing was written, or only the answer lost.
+        """
+        if self._writer is not None:
+            return await self._writer.run(work)
+        async with self.write_engine.begin() as connection:
+            return await connection.run_sync(work)
+
     async def aclose(self) -> None:
         """Close every connection. Safe to call twice."""
+        if self._writer is not None:
+            await self._writer.aclose()
         await self.engine.dispose()
+
+
+class _SqliteWriter:
+    """Short transactions in threads."""
+
+    def __init__(self, url: URL) -> None:
+        engine = create_engine(url.set(drivername="sqlite"))
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        self._engine: Engine = engine.execution_options(**{_WRITING: True})
+        self._threads = ThreadPoolExecutor(_WRITER_THREADS, thread_name_prefix="database-writer")
+
+    async def run[T](self, work: Callable[[Connection], T]) -> T:
+        def transaction() -> T:
+            with self._engine.begin() as connection:
+                return work(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, transaction)
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._threads.shutdown)
+        self._engine.dispose()
 
 
 def parse_url(url: str) -> URL:

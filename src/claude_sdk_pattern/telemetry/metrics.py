@@ -4,7 +4,7 @@ An object is handed to those who count; nothing is global, so that several serve
 take few values, whatever people do: never an id, never a name that a person or an agent has made up.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -16,9 +16,15 @@ CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 type Start = Literal["warm", "cold", "resume"]
 """How a session came by its agent process: adopted from the pool, started anew, or started to go on."""
 
-type WatchdogAction = Literal["age", "memory", "timeout", "silence", "crash_loop"]
+type EgressOutcome = Literal["allowed", "refused", "failed"]
+"""``refused`` by the policy, ``failed`` because the host could not be reached."""
+
+type WatchdogAction = Literal["age", "memory", "timeout", "silence", "crash_loop", "workspace"]
 """Why an agent process was stopped, or not brought back."""
 
+
+type GateDecision = Literal["allow", "ask", "deny"]
+"""What the permission gate says of a tool call."""
 
 # The tools of Claude Code that run by themselves. Others are counted together: agents can make names up.
 _BUILT_IN_TOOLS: Final = frozenset(
@@ -58,6 +64,9 @@ _BUILT_IN_TOOLS: Final = frozenset(
 
 # A warm process is there in milliseconds, a cold one in about half a second, on a busy machine in several.
 _INIT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0)
+
+# From a person who waits for it, to one who comes back from lunch.
+_APPROVAL_BUCKETS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
 
 # Turns last from a sentence to the longest that CLAUDE_SDK_PATTERN_QUERY_TIMEOUT_SECONDS usually allows.
 _QUERY_BUCKETS = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -102,10 +111,45 @@ class Metrics:
             "Circuit breaker before the model's API: 0 closed, 1 open, 2 half-open.",
             registry=registry,
         )
+        self._egress = Counter(
+            "csp_egress_requests_total",
+            "Connections that agents asked for through the egress proxy.",
+            ["outcome"],
+            registry=registry,
+        )
         self._watchdog = Counter(
             "csp_watchdog_actions_total",
             "Agent processes that were stopped, or not brought back, by reason.",
             ["action"],
+            registry=registry,
+        )
+
+        self._decisions = Counter(
+            "csp_policy_decisions_total",
+            "Decisions of the permission gate, by kind of tool; undeclared tools are of the kind `none`.",
+            ["decision", "category"],
+            registry=registry,
+        )
+        self._approval_wait = Histogram(
+            "csp_approval_wait_seconds",
+            "Time a permission request waited for its answer.",
+            ["decision"],
+            buckets=_APPROVAL_BUCKETS,
+            registry=registry,
+        )
+        self._hook_failures = Counter(
+            "csp_hook_failures_total", "Hooks that failed or took too long.", ["hook_event", "kind"], registry=registry
+        )
+        self._prompts = Counter(
+            "csp_prompt_guard_total", "Messages by what the prompt guard did.", ["reaction"], registry=registry
+        )
+        self._plugins = Gauge("csp_plugins", "Plugins by status.", ["status"], registry=registry)
+
+        self._plugin_tools = Histogram(
+            "csp_plugin_tool_duration_seconds",
+            "Time that calls of plugins' tools took, by plugin and how they ended.",
+            ["plugin", "outcome"],
+            buckets=_QUERY_BUCKETS,
             registry=registry,
         )
 
@@ -148,9 +192,33 @@ class Metrics:
         """Count an answered tool call. Tools of MCP servers are counted together, and so are unknown ones."""
         self._tools.labels(_bounded(tool), "failure" if is_error else "success").inc()
 
+    def count_decision(self, decision: GateDecision, category: str | None) -> None:
+        """Count a decision of the permission gate. ``category`` is one of the policy's, None for undeclared tools."""
+        self._decisions.labels(decision, category or "none").inc()
+
+    def observe_approval(self, decision: str, seconds: float) -> None:
+        """Note how long a permission request waited."""
+        self._approval_wait.labels(decision).observe(seconds)
+
+    def count_hook_failure(self, hook_event: str, kind: str) -> None:
+        """Count a hook that failed. ``kind`` is ``security`` or ``observing``."""
+        self._hook_failures.labels(hook_event, kind).inc()
+
+    def count_prompt(self, reaction: str) -> None:
+        """Count a message by what the prompt guard did with it: ``pass``, ``flag`` or ``block``."""
+        self._prompts.labels(reaction).inc()
+
+    def observe_plugin_tool(self, plugin: str, outcome: str, seconds: float) -> None:
+        """Note a call of a plugin's tool. ``plugin`` is one that an operator has activated."""
+        self._plugin_tools.labels(plugin, outcome).observe(seconds)
+
     def count_watchdog_action(self, action: WatchdogAction) -> None:
         """Count that something was done about an agent process."""
         self._watchdog.labels(action).inc()
+
+    def count_egress(self, outcome: EgressOutcome) -> None:
+        """Count that an agent asked for a connection to the outside."""
+        self._egress.labels(outcome).inc()
 
     def set_process_memory(self, rss_bytes: Collection[int]) -> None:
         """Note the resident memory of every agent process, each with its children, in bytes."""
@@ -160,6 +228,11 @@ class Metrics:
     def set_breaker_state(self, state: int) -> None:
         """Note the state of the circuit breaker before the model's API: 0 closed, 1 open, 2 half-open."""
         self._breaker.set(state)
+
+    def set_plugins(self, counts: Mapping[str, int]) -> None:
+        """Note how many plugins there are of each status."""
+        for status, count in counts.items():
+            self._plugins.labels(status).set(count)
 
 
 def _bounded(tool: str) -> str:

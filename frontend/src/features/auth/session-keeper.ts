@@ -6,7 +6,7 @@ import { useAppStore } from "@/shared/store/app-store";
 /** Finds out who is signed in, with the refresh cookie if there may be one. Never throws. */
 export async function loadPerson(): Promise<void> {
   const { setSignedIn, setSignIn } = useAppStore.getState();
-  setSignedOutListener(() => setSignIn("signed_out"));
+  setSignedOutListener((wasSignedIn) => setSignIn("signed_out", wasSignedIn));
   if (!mayBeSignedIn()) {
     setSignIn("signed_out");
     return;
@@ -20,7 +20,8 @@ export async function loadPerson(): Promise<void> {
 }
 
 export async function leave(): Promise<void> {
+  const elsewhere = useAppStore.getState().me?.end_session_url;
   await signOut();
   // A page that starts anew holds nothing of the person who left.
-  location.assign("/login");
+  location.assign(elsewhere ?? "/login");
 }

@@ -1,11 +1,15 @@
-import { CircleAlert } from "lucide-react";
 import { useEffect, useState, type ReactNode, type SyntheticEvent } from "react";
 import { useTranslation } from "react-i18next";
 
-import { signIn } from "@/shared/api/access-token";
+import { cardClassName, EntryFrame } from "@/features/auth/entry-frame";
+import { signIn, signInWithProvider } from "@/shared/api/access-token";
 import { ApiError } from "@/shared/api/api-error";
+import { fetchSignInMethods } from "@/shared/api/rest";
+import { formText } from "@/shared/lib/form-text";
+import { useAppStore } from "@/shared/store/app-store";
 import { Button } from "@/shared/ui/button";
-import { Logo } from "@/shared/ui/logo";
+import { ErrorText } from "@/shared/ui/error-text";
+import { TextField } from "@/shared/ui/text-field";
 
 function useErrorText() {
   const { t } = useTranslation();
@@ -18,53 +22,63 @@ function useErrorText() {
   };
 }
 
-type FieldProps = {
-  readonly id: string;
-  readonly label: string;
-  readonly type: "text" | "password";
-  readonly autoComplete: string;
-};
-
-function Field({ id, label, type, autoComplete }: FieldProps) {
-  return (
-    <div className="space-y-1.5">
-      <label htmlFor={id} className="block text-sm font-medium text-ink-soft">
-        {label}
-      </label>
-      <input
-        id={id}
-        name={id}
-        type={type}
-        autoComplete={autoComplete}
-        autoCapitalize="none"
-        spellCheck={false}
-        required
-        className="h-11 w-full rounded-lg border border-line-strong bg-surface px-3.5"
-      />
-    </div>
-  );
+/** Why the identity provider's answer led to nothing, by the code in the address. */
+function useProviderProblem(): string | null {
+  const { t } = useTranslation();
+  const code = new URLSearchParams(location.search).get("problem");
+  if (code === null) return null;
+  const known = problems.find((problem) => problem === code);
+  return t(`signIn.provider.${known ?? "oidc_rejected"}`);
 }
 
-type SignInPageProps = { readonly onSignedIn: () => void; readonly footer?: ReactNode };
+const problems = [
+  "oidc_unreachable",
+  "oidc_misconfigured",
+  "oidc_rejected",
+  "oidc_denied",
+  "oidc_expired",
+  "oidc_not_allowed",
+  "oidc_unknown_user",
+  "oidc_disabled",
+  "oidc_no_username",
+] as const;
 
-export function SignInPage({ onSignedIn, footer }: SignInPageProps) {
+/** Name of the identity provider; null while that is not known, and where there is none. */
+function useProvider(): string | null {
+  const [provider, setProvider] = useState<string | null>(null);
+  useEffect(() => {
+    // Without an answer the password is still a way in.
+    fetchSignInMethods().then(
+      (methods) => setProvider(methods.provider),
+      () => undefined,
+    );
+  }, []);
+  return provider;
+}
+
+type SignInPageProps = {
+  readonly onSignedIn: () => void;
+  /** Where the person wanted to go. */
+  readonly returnPath: string;
+  readonly footer?: ReactNode;
+};
+
+export function SignInPage({ onSignedIn, returnPath, footer }: SignInPageProps) {
   const { t } = useTranslation();
   const toErrorText = useErrorText();
-  const [error, setError] = useState<string | null>(null);
+  const providerProblem = useProviderProblem();
+  const provider = useProvider();
+  const hasAccessChanged = useAppStore((state) => state.hasAccessChanged);
+  const [error, setError] = useState<string | null>(providerProblem);
   const [isSending, setIsSending] = useState(false);
 
   useEffect(() => document.getElementById("username")?.focus(), []);
 
   const submit = async (form: HTMLFormElement) => {
-    const fields = new FormData(form);
-    const text = (name: string) => {
-      const value = fields.get(name);
-      return typeof value === "string" ? value : "";
-    };
     setIsSending(true);
     setError(null);
     try {
-      await signIn(text("username").trim(), text("password"));
+      await signIn(formText(form, "username").trim(), formText(form, "password"));
       onSignedIn();
     } catch (reason) {
       setError(toErrorText(reason));
@@ -74,37 +88,41 @@ export function SignInPage({ onSignedIn, footer }: SignInPageProps) {
   };
 
   return (
-    <main className="grid min-h-full place-items-center px-5 py-10">
-      <div className="w-full max-w-[22rem]">
-        <div className="mb-8 flex flex-col items-center gap-3 text-center">
-          <Logo size={44} />
-          <div>
-            <p className="text-[1.375rem] font-semibold tracking-[-0.015em]">{t("app.name")}</p>
-            <p className="mt-0.5 text-ink-faint">{t("app.tagline")}</p>
-          </div>
-        </div>
-        <form
-          className="space-y-4 rounded-2xl border border-line bg-surface p-6 shadow-raised"
-          onSubmit={(event: SyntheticEvent<HTMLFormElement>) => {
-            event.preventDefault();
-            void submit(event.currentTarget);
-          }}
+    <EntryFrame footer={footer}>
+      {hasAccessChanged && (
+        <p
+          role="alert"
+          className="mb-4 rounded-xl border border-amber-line bg-amber-wash px-4 py-3 text-sm text-amber"
         >
-          <h1 className="text-lg font-semibold">{t("signIn.title")}</h1>
-          <Field id="username" label={t("signIn.username")} type="text" autoComplete="username" />
-          <Field id="password" label={t("signIn.password")} type="password" autoComplete="current-password" />
-          {error && (
-            <p role="alert" className="flex gap-2 text-sm text-red">
-              <CircleAlert size={16} aria-hidden className="mt-0.5 shrink-0" />
-              {error}
-            </p>
-          )}
-          <Button type="submit" look="primary" disabled={isSending} className="h-11 w-full">
-            {isSending ? t("signIn.submitting") : t("signIn.submit")}
+          {t("signIn.accessChanged")}
+        </p>
+      )}
+      <form
+        className={cardClassName}
+        onSubmit={(event: SyntheticEvent<HTMLFormElement>) => {
+          event.preventDefault();
+          void submit(event.currentTarget);
+        }}
+      >
+        <h1 className="text-lg font-semibold">{t("signIn.title")}</h1>
+        <TextField id="username" label={t("signIn.username")} autoComplete="username" required />
+        <TextField
+          id="password"
+          label={t("signIn.password")}
+          type="password"
+          autoComplete="current-password"
+          required
+        />
+        <ErrorText text={error} />
+        <Button type="submit" look="primary" disabled={isSending} className="h-11 w-full">
+          {isSending ? t("signIn.submitting") : t("signIn.submit")}
+        </Button>
+        {provider !== null && (
+          <Button className="h-11 w-full" onClick={() => signInWithProvider(returnPath)}>
+            {t("signIn.with", { provider })}
           </Button>
-        </form>
-        {footer && <div className="mt-6 flex justify-center">{footer}</div>}
-      </div>
-    </main>
+        )}
+      </form>
+    </EntryFrame>
   );
 }

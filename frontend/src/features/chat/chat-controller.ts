@@ -153,6 +153,7 @@ function updateRow(sessionId: string, transcript: Transcript): void {
 function refuse(outbox: Outbox, error: FrameError): void {
   // The connection is about to close, and the message goes out again after the restart.
   if (error.code === "server_shutting_down") return;
+  if (error.request_id) refusedAnswers.dispatchEvent(new Event(error.request_id));
   if (error.client_id) outbox.refuse(error.message, error.client_id);
   else store.getState().notify(error.message);
 }
@@ -169,6 +170,11 @@ export function resendMessage(clientId: string, content: MessageContent): void {
 /** Gives a command that is not answered; false when there is no connection. */
 export function giveCommand(command: SessionCommand): boolean {
   return chat?.connection.command(command) ?? false;
+}
+
+/** Turns a plugin on or off for the session; false when there is no connection. */
+export function switchPlugin(plugin: string, isOn: boolean): boolean {
+  return chat?.connection.configurePlugin(plugin, isOn) ?? false;
 }
 
 /** Gives a command and waits for its answer: the session it names. @throws {CommandError} it was not carried out. */
@@ -204,6 +210,9 @@ export function stopTurn(): void {
 export function answerPermission(answer: PermissionAnswer): void {
   chat?.connection.answer(answer);
 }
+
+/** Has an event, named after the permission request, for each answer that the server refused. */
+export const refusedAnswers = new EventTarget();
 
 export function reconnectNow(): void {
   chat?.connection.retryNow();

@@ -4,6 +4,8 @@ import { useTranslation } from "react-i18next";
 
 import { ContextMeter } from "@/features/chat/context-meter";
 import { forkSession } from "@/features/chat/session-commands";
+import { PluginsButton } from "@/features/chat/settings/plugins-button";
+import { RulesButton } from "@/features/chat/settings/rules-button";
 import { cn } from "@/shared/lib/class-names";
 import { formatCost } from "@/shared/lib/format";
 import { useAppStore } from "@/shared/store/app-store";
@@ -47,6 +49,8 @@ export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
             )}
             {percent !== null && <ContextMeter percent={percent} context={context} />}
           </div>
+          <PluginsButton />
+          <RulesButton sessionId={sessionId} />
           <IconButton label={t("fork.whole")} onClick={() => void forkSession()}>
             <GitFork size={16} aria-hidden />
           </IconButton>

@@ -6,7 +6,7 @@ import axe from "axe-core";
 import { Profiler, type ReactNode } from "react";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 
-import { answerPermission, sendMessage } from "@/features/chat/chat-controller";
+import { answerPermission, refusedAnswers, sendMessage } from "@/features/chat/chat-controller";
 import { MessageList } from "@/features/chat/transcript/message-list";
 import { TurnView } from "@/features/chat/transcript/turn-view";
 import type { AnyEvent } from "@/shared/api/frames.gen";
@@ -35,7 +35,11 @@ const bash = (id: string, command: string): AnyEvent => ({
   tool: "Bash",
   input: { command },
 });
-const request = (tool: string, input: Record<string, unknown>): AnyEvent => ({
+const request = (
+  tool: string,
+  input: Record<string, unknown>,
+  suggestions: readonly string[] = [],
+): AnyEvent => ({
   type: "permission_request",
   request_id: "r1",
   tool,
@@ -43,6 +47,7 @@ const request = (tool: string, input: Record<string, unknown>): AnyEvent => ({
   input,
   reason: "It deletes files.",
   expires_at: new Date(Date.now() + 60_000).toISOString(),
+  suggestions: suggestions.map((text) => ({ text })),
 });
 const result = (more: Partial<Extract<AnyEvent, { type: "result" }>> = {}): AnyEvent => ({
   type: "result",
@@ -188,6 +193,95 @@ describe("a permission request", () => {
     arrive([{ type: "permission_resolved", request_id: "r1", decision: "deny", by: "system" }]);
     expect(screen.queryByRole("button", { name: "Allow" })).toBeNull();
     expect(screen.getByText("Denied")).toBeDefined();
+  });
+
+  test("says who decided, and for how long it holds", () => {
+    render(<MessageList />);
+    arrive([message("go"), bash("t1", "rm x"), request("Bash", { command: "rm x" })]);
+    const resolved = { type: "permission_resolved", request_id: "r1", decision: "allow", by: "u2" } as const;
+    arrive([{ ...resolved, by_name: "bob", remembered: "session" }]);
+    expect(screen.getByTestId("decision").textContent).toBe("Allowed by bob, for this conversation");
+  });
+
+  test("can be allowed for calls like it, as the suggestion chosen", async () => {
+    const user = userEvent.setup();
+    render(<MessageList />);
+    const suggestions = ["This call.", "Commands like `rm *`."];
+    arrive([message("go"), bash("t1", "rm x"), request("Bash", { command: "rm x" }, suggestions)]);
+    await user.click(screen.getByRole("button", { name: "Allow and remember…" }));
+    await user.click(screen.getByRole("radio", { name: "Commands like `rm *`." }));
+    await user.click(screen.getByRole("button", { name: "Always allow" }));
+    const remembered = { decision: "allow", remember: "always", suggestion: 1 };
+    expect(answerPermission).toHaveBeenCalledExactlyOnceWith({ request_id: "r1", ...remembered });
+  });
+
+  test("can be edited first: a command as the text it is", async () => {
+    const user = userEvent.setup();
+    render(<MessageList />);
+    arrive([message("go"), bash("t1", "rm x"), request("Bash", { command: "rm x", timeout: 3 })]);
+    await user.click(screen.getByRole("button", { name: "Edit first…" }));
+    const field = screen.getByRole("textbox", { name: /The command/ });
+    await user.clear(field);
+    await user.click(screen.getByRole("button", { name: "Allow this instead" }));
+    expect(screen.getByRole("alert").textContent).toContain("no valid input");
+    await user.type(field, "ls");
+    await user.click(screen.getByRole("button", { name: "Allow this instead" }));
+    const updated_input = { command: "ls", timeout: 3 };
+    expect(answerPermission).toHaveBeenCalledExactlyOnceWith({
+      request_id: "r1",
+      decision: "allow",
+      updated_input,
+    });
+  });
+});
+
+test("a call that the policy denied says so, and names the rule", () => {
+  render(<MessageList />);
+  const denial = {
+    code: "tool_denied",
+    message: "Bash was denied: no.",
+    rule: "shell.privilege",
+    tool_use_id: "t1",
+  };
+  arrive([message("go"), bash("t1", "sudo x"), { type: "notice", ...denial }]);
+  expect(screen.getByText("Denied")).toBeDefined();
+  expect(screen.getByText("shell.privilege")).toBeDefined();
+});
+
+test("a request whose answer was refused can be answered again at once", async () => {
+  const user = userEvent.setup();
+  render(<MessageList />);
+  arrive([message("go"), bash("t1", "rm -r x"), request("Bash", { command: "rm -r x" })]);
+  await user.click(screen.getByRole("button", { name: "Allow" }));
+  expect(screen.queryByRole("button", { name: "Allow" })).toBeNull();
+  act(() => void refusedAnswers.dispatchEvent(new Event("another")));
+  expect(screen.queryByRole("button", { name: "Allow" })).toBeNull();
+  act(() => void refusedAnswers.dispatchEvent(new Event("r1")));
+  expect(screen.getByRole("button", { name: "Allow" })).toBeDefined();
+});
+
+describe("a plan", () => {
+  const plan = { plan: "# Steps\n\n1. Look" };
+
+  test("is shown as Markdown and approved with the mode to go on in", async () => {
+    const user = userEvent.setup();
+    render(<MessageList />);
+    arrive([message("go"), request("ExitPlanMode", plan)]);
+    expect(screen.getByRole("heading", { name: "Steps" })).toBeDefined();
+    await user.click(screen.getByRole("button", { name: "Approve, ask before each change" }));
+    const approval = { decision: "allow", permission_mode: "default" };
+    expect(answerPermission).toHaveBeenCalledExactlyOnceWith({ request_id: "r1", ...approval });
+  });
+
+  test("is sent back with what should be different", async () => {
+    const user = userEvent.setup();
+    render(<MessageList />);
+    arrive([message("go"), request("ExitPlanMode", plan)]);
+    await user.click(screen.getByRole("button", { name: "Keep planning…" }));
+    await user.type(screen.getByRole("textbox"), "Test first");
+    await user.click(screen.getByRole("button", { name: "Send back" }));
+    const refusal = { decision: "deny", message: "Test first" };
+    expect(answerPermission).toHaveBeenCalledExactlyOnceWith({ request_id: "r1", ...refusal });
   });
 });
 

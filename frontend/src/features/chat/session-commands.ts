@@ -1,4 +1,4 @@
-import { giveCommand, runCommand, sendMessage } from "@/features/chat/chat-controller";
+import { giveCommand, runCommand, sendMessage, switchPlugin } from "@/features/chat/chat-controller";
 import { CommandError } from "@/features/chat/pending-commands";
 import type { SetPermissionModeCommand } from "@/shared/api/frames.gen";
 import { fetchSession } from "@/shared/api/rest";
@@ -30,6 +30,11 @@ export const setModel = (model: string) => give({ command: "set_model", model })
 
 export const setPermissionMode = (mode: PermissionMode) =>
   give({ command: "set_permission_mode", permission_mode: mode });
+
+/** Turns a plugin on or off for this session, from its next agent process on. */
+export function setPlugin(plugin: string, isOn: boolean): void {
+  if (!switchPlugin(plugin, isOn)) notify(i18n.t("command.lost"));
+}
 
 /** Makes a copy of the session, whole or up to the event `atSeq`, and opens it. */
 export async function forkSession(atSeq: number | null = null): Promise<void> {

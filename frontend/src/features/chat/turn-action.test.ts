@@ -69,12 +69,21 @@ describe("the action", () => {
   });
 
   test("is a new conversation when this one may spend no more", () => {
-    expect(offered("budget_exhausted", message, work, result("error_max_budget"))).toBe("new_chat");
     expect(offered(null, message, result("error_max_budget"))).toBe("new_chat");
   });
 
   test("makes room when the conversation is too long: sent again, it would still be", () => {
     expect(offered("conversation_too_long", message, work, result("error", "400"))).toBe("compact");
+  });
+
+  test("is a copy of what was answered when the agent's memory of this conversation is no use", () => {
+    expect(offered("memory_damaged", message, result("error", "400"))).toBe("new_chat");
+    const answered = reduce(
+      fold(message, result("success")),
+      tape([message, result("error", "400")], "turn-2", 3),
+    );
+    const turn = answered.turns["turn-2"];
+    expect(turn && actionFor(answered, turn, "memory_damaged")).toBe("copy");
   });
 
   test("is not there when a person at this page can do nothing", () => {

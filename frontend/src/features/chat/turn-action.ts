@@ -1,7 +1,7 @@
 import { isRunning, lastStandingTurn, type Item, type Transcript, type Turn } from "@/shared/tape/transcript";
 
 /** The one thing to do about a turn that did not end well. */
-export type TurnAction = "retry" | "continue" | "compact" | "new_chat";
+export type TurnAction = "retry" | "continue" | "compact" | "copy" | "new_chat";
 
 type Results = NonNullable<Turn["result"]>;
 
@@ -10,6 +10,7 @@ const cutOffCodes: ReadonlySet<string> = new Set([
   "subprocess_crash",
   "agent_silent",
   "memory_limit",
+  "workspace_full",
   "query_timeout",
   "crash_loop",
   "session_not_recovered",
@@ -18,6 +19,7 @@ const cutOffCodes: ReadonlySet<string> = new Set([
 const hopelessCodes: ReadonlySet<string> = new Set([
   "api_not_authorized",
   "api_no_credit",
+  "sandbox_unavailable",
   "attachment_not_found",
 ]);
 
@@ -40,12 +42,22 @@ export function actionPlace(transcript: Transcript, turnId: string): string | nu
   return turn.itemKeys.findLast((key) => transcript.items[key]?.kind === "error") ?? "result";
 }
 
+/** Number of the event that ended the last turn that was answered and stands; null if none was. */
+export function lastAnsweredSeq({ turnIds, turns }: Transcript): number | null {
+  const id = turnIds.findLast((turnId) => {
+    const turn = turns[turnId];
+    return turn?.rewind === null && turn.result?.subtype === "success";
+  });
+  return id === undefined ? null : (turns[id]?.result?.seq ?? null);
+}
+
 /** What to offer for a turn that ended with the error `code`, or for its result if it has none. */
 export function actionFor(transcript: Transcript, turn: Turn, code: string | null): TurnAction | null {
   const subtype = turn.result?.subtype;
-  if (code === "budget_exhausted" || subtype === "error_max_budget") return "new_chat";
+  if (subtype === "error_max_budget") return "new_chat";
   if (subtype === "error_max_turns") return "continue";
   if (code === "conversation_too_long") return "compact";
+  if (code === "memory_damaged") return lastAnsweredSeq(transcript) === null ? "new_chat" : "copy";
   if (code !== null && hopelessCodes.has(code)) return null;
   const isCutOff = code === null ? subtype === "interrupted" || subtype === "timeout" : cutOffCodes.has(code);
   const hasWork = turn.itemKeys.some((key) => isWork(transcript.items[key]));

@@ -16,10 +16,22 @@ function useTimeLeft({ since, delayMs }: StatusInfo): string | null {
   return leftMs > 0 ? formatSeconds(leftMs + 999) : null;
 }
 
+// A model that has said nothing for so long is busy or hangs; the server gives it much longer.
+const longMs = 10_000;
+
+/** Whether the model has kept the agent waiting for its first word for long. */
+function useIsModelSlow({ name, since }: StatusInfo): boolean {
+  const clockAheadMs = useAppStore((state) => state.clockAheadMs);
+  const isWaiting = name === "thinking" && since !== null;
+  const now = useNow(1000, isWaiting);
+  return isWaiting && toServerTime(clockAheadMs, now) - Date.parse(since) > longMs;
+}
+
 /** What a session with a turn under way does, in a sentence. */
 export function useStatusText(status: StatusInfo): string {
   const { t } = useTranslation();
   const time = useTimeLeft(status);
+  const isModelSlow = useIsModelSlow(status);
   const { attempt, maxAttempts: max, queuePosition } = status;
   switch (status.name) {
     case "idle":
@@ -34,6 +46,8 @@ export function useStatusText(status: StatusInfo): string {
       return t("status.retryingIn", { attempt, max, time });
     case "server_shutting_down":
       return time === null ? t("status.server_shutting_down") : t("status.shuttingDownIn", { time });
+    case "thinking":
+      return isModelSlow ? t("status.waitingForModel") : t("status.thinking");
     default:
       return t(`status.${status.name}`);
   }

@@ -2,13 +2,13 @@ import { GitFork, Pencil, Trash2 } from "lucide-react";
 import { memo, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { SessionStatus } from "@/features/sessions/session-status";
 import type { SessionSummary } from "@/shared/api/rest";
 import { cn } from "@/shared/lib/class-names";
 import { formatRelativeTime, formatTime } from "@/shared/lib/format";
 import { sessionPath } from "@/shared/lib/router";
 import { IconButton } from "@/shared/ui/icon-button";
 import { Link } from "@/shared/ui/link";
+import { SessionStatus } from "@/shared/ui/session-status";
 
 export type SessionRowProps = {
   readonly session: SessionSummary;

@@ -14,10 +14,13 @@ const marginMs = 30_000;
 
 let current: { readonly token: string; readonly expiresAt: number } | null = null;
 let refreshing: Promise<string | null> | null = null;
-let onSignedOut: () => void = () => undefined;
+let onSignedOut: (wasSignedIn: boolean) => void = () => undefined;
 
-/** Called when the refresh token turned out to be spent or revoked. */
-export function setSignedOutListener(listener: () => void): void {
+/**
+ * Called when the refresh token turned out to be spent or revoked; `wasSignedIn` when that ended what this page was
+ * doing, rather than being found out as it began.
+ */
+export function setSignedOutListener(listener: (wasSignedIn: boolean) => void): void {
   onSignedOut = listener;
 }
 
@@ -60,11 +63,41 @@ async function post(path: string, body: unknown, token?: string): Promise<Respon
   }
 }
 
-/** @throws {ApiError} wrong name or password, too many attempts, or no answer. */
-export async function signIn(username: string, password: string): Promise<void> {
-  const response = await post("login", { username, password });
+async function signInWith(path: string, body: unknown, token?: string): Promise<void> {
+  const response = await post(path, body, token);
   if (!response.ok) throw await toApiError(response);
   keep((await response.json()) as TokenAnswer);
+}
+
+/** @throws {ApiError} wrong name or password, too many attempts, or no answer. */
+export function signIn(username: string, password: string): Promise<void> {
+  return signInWith("login", { username, password });
+}
+
+/** Makes the first user with a link's secret. @throws {ApiError} `link_expired`, `setup_done`, a bad name or password. */
+export function setUp(token: string, username: string, password: string): Promise<void> {
+  return signInWith("setup", { token, username, password });
+}
+
+/** Chooses a password with a link's secret. @throws {ApiError} `link_expired`, `weak_password`. */
+export function choosePassword(token: string, password: string): Promise<void> {
+  return signInWith("choose-password", { token, password });
+}
+
+/** Changes one's password; this page stays signed in. @throws {ApiError} `wrong_credentials`, `weak_password`. */
+export async function changePassword(currentPassword: string, newPassword: string): Promise<void> {
+  const token = await freshToken();
+  await signInWith(
+    "password",
+    { current_password: currentPassword, new_password: newPassword },
+    token ?? undefined,
+  );
+}
+
+/** Leaves for the identity provider, to come back signed in at `next`. */
+export function signInWithProvider(next: string): void {
+  setHint(true);
+  location.assign(`/api/v1/auth/oidc/login?next=${encodeURIComponent(next)}`);
 }
 
 export async function signOut(): Promise<void> {
@@ -78,8 +111,9 @@ async function refreshOnce(): Promise<string | null> {
   const response = await post("refresh", {});
   if (response.ok) return keep((await response.json()) as TokenAnswer);
   if (response.status !== 401 && response.status !== 403) throw await toApiError(response);
+  const wasSignedIn = current !== null;
   forget();
-  onSignedOut();
+  onSignedOut(wasSignedIn);
   return null;
 }
 

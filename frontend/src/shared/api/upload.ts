@@ -3,7 +3,7 @@ import type { AttachmentRef } from "@/shared/api/frames.gen";
 import { withToken } from "@/shared/api/http";
 import { attachmentsPath } from "@/shared/api/rest";
 
-type UploadOptions = {
+export type UploadOptions = {
   /** Called with the part of the file that has left this machine, from 0 to 1. */
   readonly onProgress: (progress: number) => void;
   readonly signal: AbortSignal;
@@ -37,18 +37,23 @@ function post(
 }
 
 /**
- * Uploads a file to a session, for a message to carry.
+ * Posts a file to one of the REST interface's paths and returns the answer.
  *
  * @throws {ApiError} the server did not take it, or could not be reached.
  * @throws {DOMException} `AbortError`: cancelled by `signal`.
  */
-export async function uploadAttachment(
+export async function uploadFile<T>(path: string, file: File, options: UploadOptions): Promise<T> {
+  const url = `/api/v1${path}`;
+  const response = await withToken((token) => post(url, file, token, options));
+  if (!response.ok) throw await toApiError(response);
+  return (await response.json()) as T;
+}
+
+/** Uploads a file to a session, for a message to carry. Throws as `uploadFile` does. */
+export function uploadAttachment(
   sessionId: string,
   file: File,
   options: UploadOptions,
 ): Promise<AttachmentRef> {
-  const url = `/api/v1${attachmentsPath(sessionId)}`;
-  const response = await withToken((token) => post(url, file, token, options));
-  if (!response.ok) throw await toApiError(response);
-  return (await response.json()) as AttachmentRef;
+  return uploadFile(attachmentsPath(sessionId), file, options);
 }

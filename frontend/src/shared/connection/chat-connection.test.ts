@@ -211,6 +211,20 @@ describe("commands", () => {
   });
 });
 
+test("an answer that was refused is not repeated, the others are", async () => {
+  const { connection } = connect();
+  await tick();
+  TestSocket.last.hello();
+  connection.answer({ request_id: "r1", decision: "allow" });
+  connection.answer({ request_id: "r2", decision: "deny" });
+  const refusal = { type: "error", code: "input_refused", message: "No.", recoverable: true };
+  TestSocket.last.say({ ...refusal, request_id: "r1" });
+  TestSocket.last.lose();
+  await vi.advanceTimersByTimeAsync(500);
+  TestSocket.last.hello();
+  expect(TestSocket.last.sent).toEqual([{ type: "permission_response", request_id: "r2", decision: "deny" }]);
+});
+
 test("an answer to a permission request is repeated after a reconnect until the tape confirms it", async () => {
   const { connection } = connect();
   await tick();

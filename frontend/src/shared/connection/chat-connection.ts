@@ -115,6 +115,11 @@ export class ChatConnection {
     return this.#send({ type: "session_command", ...command });
   }
 
+  /** Turns a plugin on or off for the session, from its next agent process on; false when there is no connection. */
+  configurePlugin(plugin: string, enabled: boolean): boolean {
+    return this.#send({ type: "plugin_config", plugin, enabled });
+  }
+
   interrupt(): void {
     this.#send({ type: "interrupt" });
   }
@@ -210,8 +215,10 @@ export class ChatConnection {
   }
 
   #refuse(error: FrameError): void {
-    // A refused answer must not be sent again after the next reconnect; which one it was is not always said.
-    if (!error.client_id && !error.command) this.#answers.clear();
+    // A refused answer must not be sent again after the next reconnect. Of a frame that could not be read, nobody
+    // knows whether it was one.
+    if (error.request_id) this.#answers.delete(error.request_id);
+    else if (!error.client_id && !error.command) this.#answers.clear();
     this.#options.onError(error);
   }
 

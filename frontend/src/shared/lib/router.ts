@@ -3,7 +3,13 @@ import { useSyncExternalStore } from "react";
 export type Route =
   | { readonly name: "sign_in" }
   | { readonly name: "new_chat" }
-  | { readonly name: "session"; readonly id: string };
+  | { readonly name: "session"; readonly id: string }
+  /** `tab` is whatever stands in the address; null for none. */
+  | { readonly name: "admin"; readonly tab: string | null }
+  | { readonly name: "account" }
+  /** Pages for who has a one-time link, signed in or not. */
+  | { readonly name: "setup" }
+  | { readonly name: "choose_password" };
 
 const listeners = new Set<() => void>();
 
@@ -26,8 +32,17 @@ export function sessionPath(id: string): string {
   return `/s/${encodeURIComponent(id)}`;
 }
 
+export function adminPath(tab: string): string {
+  return `/admin/${tab}`;
+}
+
 export function toRoute(pathname: string): Route {
   if (pathname === "/login") return { name: "sign_in" };
+  if (pathname === "/setup") return { name: "setup" };
+  if (pathname === "/choose-password") return { name: "choose_password" };
+  if (pathname === "/account") return { name: "account" };
+  const admin = /^\/admin(?:\/([a-z-]+))?\/?$/.exec(pathname);
+  if (admin) return { name: "admin", tab: admin[1] ?? null };
   const id = /^\/s\/([^/]+)\/?$/.exec(pathname)?.[1];
   if (id === undefined) return { name: "new_chat" };
   try {

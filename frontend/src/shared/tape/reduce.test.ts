@@ -307,6 +307,28 @@ test("a notice joins the turn that was the latest", () => {
   expect(transcript.items["seq:3"]).toMatchObject({ kind: "notice", code: "memory_restart" });
 });
 
+test("a tool that could not be run is told with its plugin, and is no failure of the turn", () => {
+  const { items } = fold([
+    message("hi"),
+    { type: "tool_error", tool: "mcp__dice__roll", plugin: "dice", message: "Its process ended." },
+  ]);
+  expect(items["seq:2"]).toMatchObject({
+    kind: "notice",
+    message: "Its process ended.",
+    tool: { name: "mcp__dice__roll", plugin: "dice" },
+  });
+});
+
+test("plugins keep the state they were switched to last", () => {
+  const switched = (plugins: Record<string, boolean>): AnyEvent => ({ type: "session_updated", plugins });
+  const { settings } = fold([
+    switched({ dice: false, notes: false }),
+    { type: "session_updated", title: "New" },
+    switched({ dice: true }),
+  ]);
+  expect(settings).toMatchObject({ title: "New", plugins: { dice: true, notes: false } });
+});
+
 test("a status says its place in the queue", () => {
   const { status } = fold([message("hi"), { type: "status", status: "preparing", queue_position: 3 }]);
   expect(status).toMatchObject({ name: "preparing", queuePosition: 3, seq: 2 });

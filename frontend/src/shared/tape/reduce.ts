@@ -1,7 +1,7 @@
 import { Draft } from "@/shared/tape/draft";
 import type { EventOf, TapeEvent, UnknownEvent } from "@/shared/tape/frame";
 import { applyRewound } from "@/shared/tape/rewind";
-import type { BlockItem, Item, ToolItem, ToolState, Transcript } from "@/shared/tape/transcript";
+import type { BlockItem, Item, NoticeItem, ToolItem, ToolState, Transcript } from "@/shared/tape/transcript";
 
 const toolKey = (toolUseId: string) => `tool:${toolUseId}`;
 const blockKey = (blockId: string) => `block:${blockId}`;
@@ -9,7 +9,7 @@ const blockKey = (blockId: string) => `block:${blockId}`;
 /** What a tool card says. A denial outlasts the error result that the CLI makes of it. */
 function toolState(tool: ToolItem, isTurnOver: boolean): ToolState {
   const { permission, result } = tool;
-  if (permission?.resolution?.decision === "deny") return "denied";
+  if (permission?.resolution?.decision === "deny" || tool.deniedBy !== null) return "denied";
   if (result) return result.isError ? "failed" : "done";
   if (isTurnOver) return "stopped";
   if (permission && !permission.resolution) return "waiting";
@@ -41,6 +41,7 @@ function toolFor(draft: Draft, event: TapeEvent, toolUseId: string, tool: string
       inputText: "",
       state: "writing",
       permission: null,
+      deniedBy: null,
       result: null,
       durationMs: null,
       startedAt: event.ts,
@@ -150,6 +151,9 @@ function applyPermissionRequest(draft: Draft, event: EventOf<"permission_request
       requestId: event.request_id,
       input: event.input,
       reason: event.reason ?? null,
+      rule: event.rule ?? null,
+      inputHash: event.input_hash ?? null,
+      suggestions: (event.suggestions ?? []).map((suggestion) => suggestion.text),
       expiresAt: event.expires_at,
       resolution: null,
     },
@@ -161,8 +165,9 @@ function applyPermissionResolved(draft: Draft, event: EventOf<"permission_resolv
   const key = draft.requestKey(event.request_id);
   const tool = key === undefined ? undefined : findTool(draft, key);
   if (!tool?.permission) return;
-  const { decision, by, reason = null } = event;
-  putTool(draft, { ...tool, permission: { ...tool.permission, resolution: { decision, by, reason } } });
+  const { decision, by, by_name = null, reason = null, remembered = null } = event;
+  const resolution = { decision, by, byName: by_name, reason, remembered };
+  putTool(draft, { ...tool, permission: { ...tool.permission, resolution } });
   draft.closeRequest(tool.key);
 }
 
@@ -214,22 +219,45 @@ function applyStatus(draft: Draft, event: EventOf<"status">): void {
   if (status === "recovered") putNotice(draft, event, "recovered", "");
 }
 
-function putNotice(draft: Draft, event: TapeEvent, code: string, message: string): void {
+function putNotice(
+  draft: Draft,
+  event: TapeEvent,
+  code: string,
+  message: string,
+  { rule = null, tool = null }: Partial<Pick<NoticeItem, "rule" | "tool">> = {},
+): void {
   const { seq } = event;
   const turnId = draft.turnOf(event);
-  draft.putItem({ key: `seq:${seq}`, kind: "notice", turnId, parentId: null, code, message, seq });
+  draft.putItem({
+    key: `seq:${seq}`,
+    kind: "notice",
+    turnId,
+    parentId: null,
+    code,
+    message,
+    rule,
+    tool,
+    seq,
+  });
 }
 
-function putError(draft: Draft, event: EventOf<"error" | "tool_error">): void {
+function applyNotice(draft: Draft, event: EventOf<"notice">): void {
+  const { code, message, rule = null, tool_use_id = null } = event;
+  const tool = tool_use_id === null ? undefined : findTool(draft, toolKey(tool_use_id));
+  if (code === "tool_denied" && tool) putTool(draft, { ...tool, deniedBy: rule ?? code });
+  putNotice(draft, event, code, message, { rule });
+}
+
+function putError(draft: Draft, event: EventOf<"error">): void {
   draft.putItem({
     key: `seq:${event.seq}`,
     kind: "error",
     turnId: draft.turnOf(event),
     parentId: null,
-    code: event.type === "error" ? event.code : "tool_error",
-    message: event.type === "error" ? event.message : `${event.tool}: ${event.message}`,
-    isRecoverable: event.type === "tool_error" || event.recoverable,
-    retryAfterMs: event.type === "error" ? (event.retry_after_ms ?? null) : null,
+    code: event.code,
+    message: event.message,
+    isRecoverable: event.recoverable,
+    retryAfterMs: event.retry_after_ms ?? null,
     ts: event.ts,
     seq: event.seq,
   });
@@ -241,6 +269,7 @@ function applySettings(draft: Draft, event: EventOf<"session_updated">): void {
     title: event.title ?? earlier.title,
     model: event.model ?? earlier.model,
     permissionMode: event.permission_mode ?? earlier.permissionMode,
+    plugins: { ...earlier.plugins, ...event.plugins },
   });
 }
 
@@ -276,12 +305,20 @@ function applyEvent(draft: Draft, event: TapeEvent): void {
         isWarning: event.warning ?? false,
       });
     case "error":
-    case "tool_error":
       return putError(draft, event);
+    case "tool_error":
+      // The turn goes on without it, so it is no failure of the turn.
+      return putNotice(draft, event, event.type, event.message, {
+        tool: { name: event.tool, plugin: event.plugin ?? null },
+      });
     case "session_updated":
       return applySettings(draft, event);
     case "notice":
-      return putNotice(draft, event, event.code, event.message);
+      return applyNotice(draft, event);
+    case "notification":
+      return putNotice(draft, event, "notification", event.message);
+    case "compaction":
+      return putNotice(draft, event, "compaction", "");
     case "rewound":
       return applyRewound(draft, event);
     case "sdk_message":

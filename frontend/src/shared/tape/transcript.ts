@@ -24,12 +24,22 @@ export type Permission = {
   readonly requestId: string;
   readonly input: JsonObject;
   readonly reason: string | null;
+  /** The policy's rule that asks; null when the permission mode does. */
+  readonly rule: string | null;
+  /** Names the tool and the input an answer is about. */
+  readonly inputHash: string | null;
+  /** What an answer can have remembered, in words. */
+  readonly suggestions: readonly string[];
   readonly expiresAt: string;
-  readonly resolution: {
-    readonly decision: "allow" | "deny";
-    readonly by: string;
-    readonly reason: string | null;
-  } | null;
+  readonly resolution: Resolution | null;
+};
+
+export type Resolution = {
+  readonly decision: "allow" | "deny";
+  readonly by: string;
+  readonly byName: string | null;
+  readonly reason: string | null;
+  readonly remembered: "session" | "always" | null;
 };
 
 export type ToolResultContent = string | readonly JsonObject[];
@@ -47,6 +57,8 @@ export type ToolItem = {
   readonly inputText: string;
   readonly state: ToolState;
   readonly permission: Permission | null;
+  /** The policy's rule that denied the call without asking anybody. */
+  readonly deniedBy: string | null;
   readonly result: {
     readonly content: ToolResultContent;
     readonly isError: boolean;
@@ -81,6 +93,10 @@ export type NoticeItem = {
   readonly parentId: null;
   readonly code: string;
   readonly message: string;
+  /** The policy's rule behind it. */
+  readonly rule: string | null;
+  /** The tool it is about, and the plugin that brings it. */
+  readonly tool: { readonly name: string; readonly plugin: string | null } | null;
   readonly seq: number;
 };
 
@@ -160,6 +176,8 @@ export type Transcript = {
     readonly title: string | null;
     readonly model: string | null;
     readonly permissionMode: string | null;
+    /** Plugins that were turned on (true) or off for this session. */
+    readonly plugins: Readonly<Record<string, boolean>>;
   };
   readonly costUsd: number;
 };
@@ -183,7 +201,7 @@ export const emptyTranscript: Transcript = {
     seq: 0,
   },
   context: null,
-  settings: { title: null, model: null, permissionMode: null },
+  settings: { title: null, model: null, permissionMode: null, plugins: {} },
   costUsd: 0,
 };
 

@@ -2,12 +2,12 @@ import { Download, File } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { saveBlob } from "@/features/chat/attachments/attachment-files";
 import { AttachmentImage } from "@/features/chat/attachments/attachment-image";
 import { PictureDialog } from "@/features/chat/attachments/picture-dialog";
 import type { AttachmentRef } from "@/shared/api/frames.gen";
 import { fetchAttachment } from "@/shared/api/rest";
 import { formatBytes } from "@/shared/lib/format";
+import { saveBlob } from "@/shared/lib/save-blob";
 import { useAppStore } from "@/shared/store/app-store";
 
 const isPicture = ({ media_type }: AttachmentRef) => /^image\/(png|jpeg|gif|webp|avif|bmp)$/.test(media_type);

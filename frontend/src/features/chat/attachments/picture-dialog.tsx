@@ -2,9 +2,10 @@ import { Download, X } from "lucide-react";
 import { useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { attachmentUrl, saveBlob } from "@/features/chat/attachments/attachment-files";
+import { attachmentUrl } from "@/features/chat/attachments/attachment-files";
 import type { AttachmentRef } from "@/shared/api/frames.gen";
 import { fetchAttachment } from "@/shared/api/rest";
+import { saveBlob } from "@/shared/lib/save-blob";
 import { IconButton } from "@/shared/ui/icon-button";
 import { Modal } from "@/shared/ui/modal";
 

@@ -15,6 +15,8 @@ const known = [
   "crash_loop",
   "agent_silent",
   "memory_limit",
+  "workspace_full",
+  "sandbox_unavailable",
   "query_timeout",
   "rate_limited",
   "api_unavailable",
@@ -23,13 +25,12 @@ const known = [
   "conversation_too_long",
   "api_not_authorized",
   "api_request_refused",
+  "memory_damaged",
   "server_busy",
   "storage_full",
   "storage_unavailable",
   "attachment_not_found",
-  "budget_exhausted",
   "structured_output_failed",
-  "tool_error",
 ] as const;
 
 function toKnownCode(code: string): (typeof known)[number] | "other" {

@@ -1,7 +1,23 @@
-import { Clock, FileX, Info, MemoryStick, RotateCw, type LucideIcon } from "lucide-react";
+import {
+  Bell,
+  Clock,
+  FileX,
+  FoldVertical,
+  Info,
+  MemoryStick,
+  Puzzle,
+  RotateCw,
+  ShieldAlert,
+  ShieldCheck,
+  ShieldX,
+  Wrench,
+  type LucideIcon,
+} from "lucide-react";
 import { useTranslation } from "react-i18next";
 
+import { RuleName } from "@/features/chat/cards/rule-name";
 import { wakeSession } from "@/features/chat/session-commands";
+import { toOwnName, toToolName } from "@/features/chat/tools/tool-summary";
 import { TapeNode } from "@/features/chat/transcript/tape-node";
 import { useStatus, useTranscript } from "@/shared/store/use-transcript";
 import { lastStandingItem, type NoticeItem } from "@/shared/tape/transcript";
@@ -18,9 +34,16 @@ const icons: Readonly<Record<string, LucideIcon>> = {
   memory_cleared: MemoryStick,
   agent_memory_incomplete: MemoryStick,
   attachment_not_shown: FileX,
+  plugin_not_loaded: Puzzle,
+  tool_error: Wrench,
+  tool_denied: ShieldX,
+  tool_input_changed: ShieldCheck,
+  prompt_flagged: ShieldAlert,
+  notification: Bell,
+  compaction: FoldVertical,
 };
 
-// The others name a time or a file, which only the server's own words tell.
+// The others name a time, a file or a plugin, which only the server's own words tell.
 const told = [
   "recovered",
   "process_restarted",
@@ -29,21 +52,39 @@ const told = [
   "memory_lost",
   "memory_cleared",
   "agent_memory_incomplete",
+  "compaction",
 ] as const;
 
 /** Something the platform did that is no failure, said quietly in its place. */
 export function NoticeLine({ notice }: { readonly notice: NoticeItem }) {
   const { t } = useTranslation();
-  const { code, message } = notice;
+  const { code, message, tool } = notice;
   const Icon = icons[code] ?? Info;
   const toldCode = told.find((name) => name === code);
   return (
     <TapeNode icon={<Icon size={12} aria-hidden />}>
       <div className="flex min-h-[1.625rem] flex-wrap items-center gap-x-3 gap-y-1.5 text-sm text-ink-faint">
-        <p>{toldCode ? t(`notice.${toldCode}`) : message}</p>
+        <p className="min-w-0 break-words">
+          {code === "prompt_flagged" && <span>{t("notice.prompt_flagged")} </span>}
+          {tool && <ToolOf tool={tool} />}
+          {toldCode ? t(`notice.${toldCode}`) : message} {notice.rule && <RuleName rule={notice.rule} />}
+        </p>
         {code === "session_duration_reached" && <ResumeButton itemKey={notice.key} />}
       </div>
     </TapeNode>
+  );
+}
+
+/** Which tool of which plugin it is about, before what happened to it. */
+function ToolOf({ tool }: { readonly tool: NonNullable<NoticeItem["tool"]> }) {
+  const { t } = useTranslation();
+  const { name, plugin } = tool;
+  return (
+    <span className="font-medium text-ink-soft">
+      {plugin === null
+        ? t("notice.tool", { tool: toToolName(name) })
+        : t("notice.toolOf", { tool: toOwnName(name), plugin })}{" "}
+    </span>
   );
 }
 

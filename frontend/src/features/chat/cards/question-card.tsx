@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Countdown } from "@/features/chat/cards/countdown";
-import { answerTimeoutMs } from "@/features/chat/cards/permission-card";
+import { DecisionLine } from "@/features/chat/cards/decision-line";
 import { QuestionField } from "@/features/chat/cards/question-field";
 import {
   noChoice,
@@ -12,10 +12,9 @@ import {
   type Choice,
   type Question,
 } from "@/features/chat/cards/questions";
-import { answerPermission } from "@/features/chat/chat-controller";
+import { useAnswer } from "@/features/chat/cards/use-answer";
 import { ToolStateLabel } from "@/features/chat/tools/tool-state-label";
 import { toResultText } from "@/features/chat/tools/tool-summary";
-import { usePending } from "@/shared/hooks/use-pending";
 import type { Permission, ToolItem } from "@/shared/tape/transcript";
 import { Button } from "@/shared/ui/button";
 
@@ -43,8 +42,8 @@ type QuestionFormProps = { readonly questions: readonly Question[]; readonly per
 function QuestionForm({ questions, permission }: QuestionFormProps) {
   const { t } = useTranslation();
   const [choices, setChoices] = useState<Readonly<Record<string, Choice>>>({});
-  const [isAnswered, setAnswered] = usePending(answerTimeoutMs);
-  const { requestId, input, expiresAt } = permission;
+  const [isAnswered, answer] = useAnswer(permission);
+  const { input, expiresAt } = permission;
   const choiceOf = (question: Question) => choices[question.question] ?? noChoice;
   const isComplete = questions.every((question) => toAnswer(choiceOf(question)) !== "");
 
@@ -52,8 +51,7 @@ function QuestionForm({ questions, permission }: QuestionFormProps) {
     const answers = Object.fromEntries(
       questions.map((question) => [question.question, toAnswer(choiceOf(question))]),
     );
-    setAnswered();
-    answerPermission({ request_id: requestId, decision: "allow", updated_input: { ...input, answers } });
+    answer({ decision: "allow", updated_input: { ...input, answers } });
   };
 
   return (
@@ -76,15 +74,7 @@ function QuestionForm({ questions, permission }: QuestionFormProps) {
         <Button type="submit" size="small" look="primary" disabled={!isComplete || isAnswered}>
           {isAnswered ? t("permission.answering") : t("question.submit")}
         </Button>
-        <Button
-          size="small"
-          look="quiet"
-          disabled={isAnswered}
-          onClick={() => {
-            setAnswered();
-            answerPermission({ request_id: requestId, decision: "deny" });
-          }}
-        >
+        <Button size="small" look="quiet" disabled={isAnswered} onClick={() => answer({ decision: "deny" })}>
           {t("question.skip")}
         </Button>
         <Countdown expiresAt={expiresAt} />
@@ -110,6 +100,7 @@ function AnsweredQuestions({ item, questions }: AnsweredQuestionsProps) {
       {!isUnderstood && item.state === "done" && result !== "" && (
         <p className="break-words whitespace-pre-wrap text-ink">{result}</p>
       )}
+      {item.permission?.resolution && <DecisionLine resolution={item.permission.resolution} />}
     </div>
   );
 }

@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
 
 import { sendMessage } from "@/features/chat/chat-controller";
-import { actionFor } from "@/features/chat/turn-action";
+import { forkSession } from "@/features/chat/session-commands";
+import { actionFor, lastAnsweredSeq } from "@/features/chat/turn-action";
 import { useNow } from "@/shared/hooks/use-now";
 import { formatSeconds } from "@/shared/lib/format";
 import { useAppStore } from "@/shared/store/app-store";
@@ -29,6 +30,7 @@ export function TurnActionButton({ turnId, code, notBefore = null }: TurnActionB
     const turn = transcript.turns[turnId];
     return turn ? actionFor(transcript, turn, code) : null;
   });
+  const answeredSeq = useTranscript(lastAnsweredSeq);
   const leftMs = useTimeLeft(notBefore);
   if (action === null) return null;
   if (action === "new_chat") {
@@ -44,6 +46,7 @@ export function TurnActionButton({ turnId, code, notBefore = null }: TurnActionB
   const run = () => {
     if (action === "continue") sendMessage({ text: t("result.continueText"), attachments: [] });
     else if (action === "compact") sendMessage({ text: compactCommand, attachments: [] });
+    else if (action === "copy") void forkSession(answeredSeq);
     else if (message) sendMessage({ text: message.text, attachments: message.attachments });
   };
   const label = t(`result.${action}`);

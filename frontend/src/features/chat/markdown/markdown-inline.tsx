@@ -2,7 +2,7 @@ import { ImageOff } from "lucide-react";
 import type { Token, Tokens } from "marked";
 import { useTranslation } from "react-i18next";
 
-import { decodeEntities, toSafeHref } from "@/features/chat/markdown/safe-text";
+import { decodeEntities, toPlace, toSafeHref } from "@/features/chat/markdown/safe-text";
 
 type InlineProps = { readonly tokens: readonly Token[] | undefined };
 
@@ -57,9 +57,40 @@ function SafeLink({ link }: { readonly link: Tokens.Link }) {
   const text = <Inline tokens={link.tokens} />;
   if (href === null) return <span title={link.href}>{text}</span>;
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer" title={link.title ?? href}>
+    <ExternalLink href={href} isPlain={link.text === link.href}>
       {text}
-    </a>
+    </ExternalLink>
+  );
+}
+
+type ExternalLinkProps = {
+  readonly href: string;
+  /** The text is the address itself. */
+  readonly isPlain?: boolean;
+  readonly children: React.ReactNode;
+};
+
+/** A link that says where it leads: its text was written by the agent, or by whoever the agent has read. */
+function ExternalLink({ href, isPlain = false, children }: ExternalLinkProps) {
+  const { t } = useTranslation();
+  const place = toPlace(href);
+  return (
+    <>
+      <a
+        href={href}
+        target="_blank"
+        rel="noopener noreferrer nofollow"
+        referrerPolicy="no-referrer"
+        title={href}
+      >
+        {children}
+      </a>
+      {!isPlain && (
+        <span className="md-place" aria-label={t("code.leadsTo", { host: place })}>
+          {place}
+        </span>
+      )}
+    </>
   );
 }
 
@@ -75,9 +106,5 @@ function ImageLink({ image }: { readonly image: Tokens.Image }) {
     </>
   );
   if (href === null) return <span>{content}</span>;
-  return (
-    <a href={href} target="_blank" rel="noopener noreferrer" title={href}>
-      {content}
-    </a>
-  );
+  return <ExternalLink href={href}>{content}</ExternalLink>;
 }

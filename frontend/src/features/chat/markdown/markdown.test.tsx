@@ -44,8 +44,25 @@ describe("what a model writes cannot reach outside its block", () => {
     show("[site](https://example.com) and <mailto:a@example.com>");
     for (const link of screen.getAllByRole("link")) {
       expect(link.getAttribute("target")).toBe("_blank");
-      expect(link.getAttribute("rel")).toBe("noopener noreferrer");
+      expect(link.getAttribute("rel")).toBe("noopener noreferrer nofollow");
+      expect(link.getAttribute("referrerpolicy")).toBe("no-referrer");
     }
+  });
+
+  test("a link says where it leads, whatever its text says", () => {
+    const page = show(
+      "[https://bank.example](https://evil.example/x) and https://example.com and [a](mailto:b@c.example)",
+    );
+    expect(Array.from(page.querySelectorAll(".md-place"), (place) => place.textContent)).toEqual([
+      "evil.example",
+      "b@c.example",
+    ]);
+  });
+
+  test("a host that looks like another is shown by its letters on the wire", () => {
+    expect(show("[bank](https://b\u0430nk.example)").querySelector(".md-place")?.textContent).toMatch(
+      /^xn--/,
+    );
   });
 });
 

@@ -10,6 +10,12 @@ export function toSafeHref(href: string): string | null {
   }
 }
 
+/** Where a click leads, as far as it matters to whom one trusts: the host, or the address of a mail. */
+export function toPlace(href: string): string {
+  const url = new URL(href);
+  return url.host || url.pathname;
+}
+
 const named: Readonly<Record<string, string>> = {
   amp: "&",
   lt: "<",

@@ -1,7 +1,7 @@
 import { Download } from "lucide-react";
 import { useTranslation } from "react-i18next";
 
-import { saveBlob } from "@/features/chat/attachments/attachment-files";
+import { saveBlob } from "@/shared/lib/save-blob";
 import type { JsonObject, ToolResultContent } from "@/shared/tape/transcript";
 import { Button } from "@/shared/ui/button";
 

@@ -17,7 +17,6 @@ export function ToolDetails({ item }: { readonly item: ToolItem }) {
       <ToolInput item={item} />
       {item.result && <ToolOutput item={item} content={item.result.content} />}
       {item.state === "stopped" && item.input !== null && <UnknownOutcome />}
-      <Decision item={item} />
     </div>
   );
 }
@@ -78,20 +77,5 @@ function ToolOutput({ item, content }: { readonly item: ToolItem; readonly conte
       <ResultFiles content={content} />
       {item.result?.isTruncated && <WholeResult seq={item.result.seq} />}
     </>
-  );
-}
-
-/** Who let the call pass, and why not. */
-function Decision({ item }: { readonly item: ToolItem }) {
-  const { t } = useTranslation();
-  const resolution = item.permission?.resolution;
-  if (!resolution) return null;
-  const { decision, by, reason } = resolution;
-  const word = decision === "allow" ? t("tool.allowedBy") : t("tool.deniedBy");
-  const why = reason ?? (decision === "deny" && by === "system" ? t("tool.deniedBySystem") : null);
-  return (
-    <p className="text-xs text-ink-faint">
-      <span className="font-medium">{word}</span> {why}
-    </p>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { toResultText, toTarget, toToolName } from "@/features/chat/tools/tool-summary";
+import { toOwnName, toResultText, toTarget, toToolName } from "@/features/chat/tools/tool-summary";
 
 const target = (tool: string, input: Record<string, unknown> | null, inputText = "") =>
   toTarget({ tool, input, inputText });
@@ -27,6 +27,9 @@ test("input that is still being written shows what has arrived", () => {
 test("names of tools of other servers are split", () => {
   expect(toToolName("mcp__github__create_issue")).toBe("github: create issue");
   expect(toToolName("Bash")).toBe("Bash");
+  expect(toOwnName("mcp__notes-book__add_note")).toBe("add note");
+  expect(toOwnName("mcp__a__b__c")).toBe("b  c");
+  expect(toOwnName("Bash")).toBe("Bash");
 });
 
 test("a result of blocks is its text", () => {

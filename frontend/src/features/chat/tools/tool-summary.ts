@@ -65,6 +65,11 @@ export function toToolName(tool: string): string {
   return mcp ? `${mcp[1] ?? ""}: ${(mcp[2] ?? "").replaceAll("_", " ")}` : tool;
 }
 
+/** `mcp__github__create_issue` as "create issue", for where it says elsewhere whose tool it is. */
+export function toOwnName(tool: string): string {
+  return tool.replace(/^mcp__.+?__/, "").replaceAll("_", " ");
+}
+
 /** The text of a result. Blocks that are not text are left to the caller. */
 export function toResultText(content: string | readonly JsonObject[]): string {
   if (typeof content === "string") return content;

@@ -2,12 +2,12 @@ import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { saveBlob } from "@/features/chat/attachments/attachment-files";
 import { ResultFiles } from "@/features/chat/tools/result-files";
 import { toChunks } from "@/features/chat/tools/text-chunks";
 import { toResultText } from "@/features/chat/tools/tool-summary";
 import { fetchEvent } from "@/shared/api/rest";
 import { formatBytes } from "@/shared/lib/format";
+import { saveBlob } from "@/shared/lib/save-blob";
 import { useAppStore } from "@/shared/store/app-store";
 import type { ToolResultContent } from "@/shared/tape/transcript";
 import { Button } from "@/shared/ui/button";

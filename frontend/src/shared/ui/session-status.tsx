@@ -4,7 +4,8 @@ import { cn } from "@/shared/lib/class-names";
 
 type Look = "idle" | "working" | "needsYou" | "asleep";
 
-function toLook(status: string): Look {
+/** What a status amounts to, for those who only want to know whether to look; a name below `sessions.status`. */
+export function toLook(status: string): Look {
   switch (status) {
     case "idle":
     case "recovered":

@@ -1,0 +1,75 @@
+// What can be done with a plugin as it is, and what it asks for in words; pure.
+import type { Inventory, Permissions, Plugin } from "@/shared/api/plugins";
+
+export type Doings = {
+  readonly canActivate: boolean;
+  readonly canDeactivate: boolean;
+  readonly canReload: boolean;
+  readonly canRemove: boolean;
+};
+
+/** Whether sessions are given it, or would be if it could be started. */
+function isEnabled({ status, active_version }: Plugin): boolean {
+  return status === "active" || status === "degraded" || active_version !== null;
+}
+
+export function toDoings(plugin: Plugin): Doings {
+  const { status, problems, digest, source, has_update } = plugin;
+  const isThere = status !== "inactive";
+  const isValid = digest !== null && problems.length === 0;
+  return {
+    canActivate: isThere && isValid && (!isEnabled(plugin) || has_update || status === "errored"),
+    canDeactivate: isEnabled(plugin) || status === "errored",
+    canReload: isThere,
+    // The server forgets what is not in use; a folder it would find again.
+    canRemove: !isThere || (source !== "folder" && !isEnabled(plugin)),
+  };
+}
+
+export type PermissionKind = "tools" | "hosts" | "readable" | "writable" | "secrets" | "events";
+
+type Lines<Name> = readonly { readonly kind: Name; readonly items: readonly string[] }[];
+
+/** What a plugin asks for, one line for each kind of thing; empty when it asks for nothing. */
+export function toPermissionLines({
+  tools,
+  hosts,
+  paths,
+  secrets,
+  events,
+}: Permissions): Lines<PermissionKind> {
+  const all: Lines<PermissionKind> = [
+    { kind: "tools", items: tools },
+    { kind: "hosts", items: hosts },
+    { kind: "readable", items: paths.readable },
+    { kind: "writable", items: paths.writable },
+    { kind: "secrets", items: secrets },
+    { kind: "events", items: events },
+  ];
+  return all.filter(({ items }) => items.length > 0);
+}
+
+export type InventoryKind =
+  | "tools"
+  | "mcp_servers"
+  | "skills"
+  | "commands"
+  | "agents"
+  | "hooks"
+  | "endpoints"
+  | "profiles"
+  | "ui"
+  | "other";
+
+/** What a plugin brings; things without names of their own have a line without items. */
+export function toInventoryLines(inventory: Inventory): Lines<InventoryKind> {
+  const { has_tools, endpoints } = inventory;
+  const named = ["mcp_servers", "skills", "commands", "agents", "hooks", "profiles", "ui", "other"] as const;
+  return [
+    ...(has_tools ? [{ kind: "tools", items: [] } as const] : []),
+    ...(endpoints ? [{ kind: "endpoints", items: [] } as const] : []),
+    ...named
+      .map((kind) => ({ kind, items: [...new Set(inventory[kind])] }))
+      .filter(({ items }) => items.length > 0),
+  ];
+}

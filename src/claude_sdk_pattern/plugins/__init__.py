@@ -1,0 +1,1 @@
+"""What a deployment adds: manifests, packages, the registry that knows their states, and their secrets."""

@@ -1,0 +1,347 @@
+"""The manifest of a plugin: what stands in the ``plugin.json`` at the root of its folder.
+
+Models are frozen and forbid extra fields: a misspelt key is a problem with a name and never a capability that is not
+there. :func:`manifest_schema` publishes them for editors. ``docs/plugins.md`` describes every field.
+"""
+
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Final, Literal, Self
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from claude_sdk_pattern.plugins.versions import is_range, is_version
+
+MANIFEST_FILE: Final = "plugin.json"
+
+MANIFEST_VERSION: Final = "1"
+
+SCHEMA_URL: Final = "https://claude-sdk-pattern.dev/schemas/plugin.schema.json"
+
+PLACEHOLDER: Final = re.compile(r"\$\{([^}]*)\}")
+"""What is filled in when a server is started: ``${config.KEY}``, ``${plugin_root}``, ``${plugin_data}``."""
+
+
+HOST_NAME: Final = re.compile(r"^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$")
+"""A host, ``*.example.org`` for all below it, with or without a port."""
+
+
+def _relative_path(text: str) -> str:
+    path = PurePosixPath(text)
+    if path.is_absolute() or ".." in path.parts or "\\" in text or "\x00" in text:
+        raise ValueError("must be a path inside the plugin's folder, without `..`")
+    return text
+
+
+def _version(text: str) -> str:
+    if not is_version(text):
+        raise ValueError("must be a version of three numbers, such as 1.2.0")
+    return text
+
+
+def _version_range(text: str) -> str:
+    if not is_range(text):
+        raise ValueError("must be a range of versions, such as ^1.0 or >=0.1.0")
+    return text
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9](?:-?[a-z0-9])*$", max_length=64)]
+"""Kebab case: lower-case letters, digits and single hyphens between them."""
+
+ConfigKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=64)]
+VersionText = Annotated[str, AfterValidator(_version)]
+VersionRange = Annotated[str, AfterValidator(_version_range)]
+RelativePath = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_relative_path)]
+ModuleName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", max_length=200)]
+FunctionName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$", max_length=200)
+]
+ShortText = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+LongText = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+HostName = Annotated[str, StringConstraints(pattern=HOST_NAME.pattern, max_length=260)]
+
+PluginType = Literal["tool", "mcp", "skill", "endpoint"]
+
+HookEvent = Literal[
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "UserPromptSubmit",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "Notification",
+    "PermissionRequest",
+]
+
+Slot = Literal["side-panel", "message-renderer", "input-extension", "settings-section", "header-action"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Author(_Part):
+    """Who made the plugin."""
+
+    name: ShortText
+    email: ShortText | None = None
+    url: ShortText | None = None
+
+
+class ToolsCapability(_Part):
+    """Python functions with the SDK's ``@tool``.
+
+    Attributes:
+        module: imported from the plugin's folder, or from its ``python`` folder; its ``@tool`` functions are offered.
+        in_process: run inside the server; only for plugins that the operator trusts.
+        timeout_seconds: for one call.
+        memory_mb: memory of the plugin's process, in MiB.
+    """
+
+    module: ModuleName
+    in_process: bool = False
+    timeout_seconds: float = Field(default=30.0, gt=0, le=3600)
+    memory_mb: int = Field(default=512, ge=32, le=65_536)
+
+
+class StdioServer(_Part):
+    """An MCP server that is a program: it is started in the plugin's folder, behind walls of its own."""
+
+    type: Literal["stdio"]
+    command: ShortText
+    args: tuple[Annotated[str, StringConstraints(max_length=10_000)], ...] = ()
+    env: dict[ConfigKey, str] = Field(default_factory=dict)
+    timeout_seconds: float = Field(default=60.0, gt=0, le=3600)
+    memory_mb: int = Field(default=512, ge=32, le=65_536)
+
+
+class RemoteServer(_Part):
+    """An MCP server at an address: Streamable HTTP, or its predecessor, server-sent events."""
+
+    type: Literal["http", "sse"]
+    url: Annotated[str, StringConstraints(pattern=r"^(https?://|\$\{)", max_length=2000)]
+    headers: dict[ShortText, str] = Field(default_factory=dict)
+    timeout_seconds: float = Field(default=60.0, gt=0, le=3600)
+
+
+McpServer = Annotated[StdioServer | RemoteServer, Field(discriminator="type")]
+
+
+class EndpointsCapability(_Part):
+    """A FastAPI router, mounted below ``/api/v1/plugins/<name>/``.
+
+    Attributes:
+        public: paths below that which need no sign-in, such as ``/hook``.
+        timeout_seconds: for one request.
+    """
+
+    module: ModuleName
+    router: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")] = "router"
+    public: tuple[Annotated[str, StringConstraints(pattern=r"^/[^?#]*$", max_length=200)], ...] = ()
+    timeout_seconds: float = Field(default=30.0, gt=0, le=600)
+    max_body_bytes: int = Field(default=1_048_576, ge=0, le=104_857_600)
+    memory_mb: int = Field(default=512, ge=32, le=65_536)
+
+
+class Capabilities(_Part):
+    """What the plugin brings. ``skills`` are folders that hold a ``SKILL.md``, or folders of such folders."""
+
+    tools: ToolsCapability | None = None
+    mcp_servers: dict[Name, McpServer] = Field(default_factory=dict[Name, McpServer])
+    skills: tuple[RelativePath, ...] = ()
+    endpoints: EndpointsCapability | None = None
+
+
+class PathPermissions(_Part):
+    """Folders of the server's machine, besides the plugin's own."""
+
+    readable: tuple[ShortText, ...] = ()
+    writable: tuple[ShortText, ...] = ()
+
+
+class Permissions(_Part):
+    """What the plugin gets, and all that it gets. Operators agree to this list.
+
+    Attributes:
+        tools: tools that the agent may use because of this plugin; ``*`` for any letters. Tools the plugin brings and
+            does not list are refused.
+        hosts: what its own processes may reach, ``*.example.org`` for all below it, with or without a port.
+        secrets: keys of ``config_schema`` whose values are handed to its processes.
+        events: hook events that its functions are told of.
+    """
+
+    tools: tuple[ShortText, ...] = ()
+    hosts: tuple[HostName, ...] = ()
+    paths: PathPermissions = PathPermissions()
+    secrets: tuple[ConfigKey, ...] = ()
+    events: tuple[HookEvent, ...] = ()
+
+
+class UiPart(_Part):
+    """A component of the web app. ``tools`` are those whose results a ``message-renderer`` draws."""
+
+    slot: Slot
+    bundle: RelativePath
+    export: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_$][\w$]*$")] = "default"
+    tools: tuple[ShortText, ...] = ()
+
+
+class Hook(_Part):
+    """A Python function that is told of an event. One of kind ``security`` that fails denies, others are skipped."""
+
+    event: HookEvent
+    matcher: Annotated[str, StringConstraints(max_length=500)] | None = None
+    function: FunctionName
+    kind: Literal["security", "observing"] = "observing"
+    timeout_seconds: float = Field(default=5.0, gt=0, le=60)
+
+
+class _Prompted(_Part):
+    prompt: LongText | None = None
+    prompt_file: RelativePath | None = None
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> Self:
+        if (self.prompt is None) == (self.prompt_file is None):
+            raise ValueError("needs either `prompt` or `prompt_file`")
+        return self
+
+
+class Agent(_Prompted):
+    """A subagent. Without ``tools`` it has those of the agent that calls it."""
+
+    description: LongText
+    tools: tuple[ShortText, ...] | None = None
+    model: ShortText | None = None
+
+
+class Profile(_Prompted):
+    """Who an agent is: a system prompt with a name that people see."""
+
+    display_name: ShortText
+    description: ShortText | None = None
+    model: ShortText | None = None
+    skills: tuple[ShortText, ...] = ()
+
+
+class Manifest(_Part):
+    """A whole manifest, consistent in itself. Whether the files it names are there is for the reader of the folder.
+
+    ``config_schema`` is a JSON Schema (2020-12) of an object; a property with ``"writeOnly": true`` is a secret.
+    """
+
+    schema_url: str | None = Field(default=None, alias="$schema")
+    manifest_version: Literal["1"]
+    name: Name
+    version: VersionText
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    author: Author | ShortText | None = None
+    platform_version: VersionRange = "*"
+    type: PluginType
+    dependencies: dict[Name, VersionRange] = Field(default_factory=dict[Name, VersionRange])
+    capabilities: Capabilities = Capabilities()
+    permissions: Permissions = Permissions()
+    ui: tuple[UiPart, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    agents: dict[Name, Agent] = Field(default_factory=dict[Name, Agent])
+    profiles: dict[Name, Profile] = Field(default_factory=dict[Name, Profile])
+    config_schema: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def secret_keys(self) -> frozenset[str]:
+        """The keys of the configuration that are secret."""
+        return secret_keys(self.config_schema)
+
+    @model_validator(mode="after")
+    def _brings_what_its_type_says(self) -> Self:
+        brought = {
+            "tool": self.capabilities.tools is not None,
+            "mcp": bool(self.capabilities.mcp_servers),
+            "skill": bool(self.capabilities.skills),
+            "endpoint": self.capabilities.endpoints is not None,
+        }
+        if not brought[self.type]:
+            part = {"tool": "tools", "mcp": "mcp_servers", "skill": "skills", "endpoint": "endpoints"}[self.type]
+            raise ValueError(f"a plugin of type `{self.type}` needs `capabilities.{part}`")
+        return self
+
+    @model_validator(mode="after")
+    def _configuration_fits(self) -> Self:
+        _check_config_schema(self.config_schema)
+        declared = set(self.permissions.secrets)
+        if missing := sorted(self.secret_keys - declared):
+            raise ValueError(f"`permissions.secrets` has to name the secret `{missing[0]}` of `config_schema`")
+        if missing := sorted(declared - self.secret_keys):
+            raise ValueError(
+                f"`permissions.secrets` names `{missing[0]}`, which `config_schema` does not have as a property "
+                'with `"type": "string", "writeOnly": true`'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _placeholders_are_known(self) -> Self:
+        for name, server in self.capabilities.mcp_servers.items():
+            match server:
+                case StdioServer():
+                    open_texts, private_texts = (server.command, *server.args), tuple(server.env.values())
+                case RemoteServer():
+                    open_texts, private_texts = (server.url,), tuple(server.headers.values())
+            for text in (*open_texts, *private_texts):
+                self._check_placeholders(name, text, may_be_secret=text in private_texts)
+        return self
+
+    @model_validator(mode="after")
+    def _events_are_declared(self) -> Self:
+        for hook in self.hooks:
+            if hook.event not in self.permissions.events:
+                raise ValueError(f"`permissions.events` has to name `{hook.event}`, which a hook is for")
+        return self
+
+    def _check_placeholders(self, server: str, text: str, *, may_be_secret: bool) -> None:
+        known: dict[str, Any] = self.config_schema.get("properties", {})
+        for inner in PLACEHOLDER.findall(text):
+            key = inner.removeprefix("config.")
+            if inner in {"plugin_root", "plugin_data"}:
+                continue
+            if key == inner or key not in known:
+                raise ValueError(f"the server `{server}` uses ${{{inner}}}, which is no key of `config_schema`")
+            if key in self.secret_keys and not may_be_secret:
+                raise ValueError(f"the server `{server}` uses the secret `{key}` outside of `env` and `headers`")
+
+
+def secret_keys(config_schema: dict[str, Any]) -> frozenset[str]:
+    """Return the keys of a configuration that are secret: JSON Schema says ``writeOnly``."""
+    properties: dict[str, dict[str, Any]] = config_schema.get("properties", {})
+    return frozenset(key for key, part in properties.items() if part.get("writeOnly") is True)
+
+
+def manifest_schema() -> dict[str, Any]:
+    """Return the JSON Schema of manifests, for editors."""
+    schema = Manifest.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_URL, **schema}
+
+
+def _check_config_schema(schema: dict[str, Any]) -> None:
+    if not schema:
+        return
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise ValueError(f"`config_schema` is no JSON Schema: {error.message[:200]}") from error
+    if schema.get("type") != "object" or not isinstance(schema.get("properties"), dict):
+        raise ValueError('`config_schema` has to be a schema with `"type": "object"` and `properties`')
+    properties: dict[str, Any] = schema["properties"]
+    for key, part in properties.items():
+        if not isinstance(part, dict):
+            raise ValueError(f"`config_schema` has to describe the key `{key[:64]}` with an object")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", key):
+            raise ValueError(f"`config_schema` has the key `{key[:64]}`; keys are letters, digits and underscores")
+    for key in secret_keys(schema):
+        if properties[key].get("type") != "string":
+            raise ValueError(f'the secret `{key}` of `config_schema` has to have `"type": "string"`')
+        if "default" in properties[key]:
+            raise ValueError(f"the secret `{key}` of `config_schema` has a default; a secret that is shipped is none")

@@ -1,0 +1,103 @@
+"""What an agent talks to in place of a plugin's server: a server in this process that only passes on.
+
+So the agent's process holds no secret of a plugin and no way to its process, all sessions share one process of a
+plugin, and what goes wrong with it is seen here. One of these belongs to one agent process: the SDK cannot share them.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from claude_agent_sdk.types import McpSdkServerConfig
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ImageContent,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
+
+from claude_sdk_pattern.plugins.runtime.server_connection import CallFailedError, ServerConnection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFailure:
+    """A tool of a plugin gave no answer of its own. ``tool`` is its name as the agent has it."""
+
+    plugin: str
+    tool: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """Who is told of calls.
+
+    Attributes:
+        on_failure: of those that the tool did not answer, for the people in the session.
+        on_call: of each: the plugin, how it ended, and how many seconds it took.
+        redact: takes the values of secrets out of a text.
+    """
+
+    on_failure: Callable[[ToolFailure], None]
+    on_call: Callable[[str, str, float], None]
+    redact: Callable[[str], str]
+
+
+def forwarding_server(
+    plugin: str, name: str, connection: ServerConnection, reports: Reports, *, max_result_bytes: int
+) -> McpSdkServerConfig:
+    """Return the server of one agent process that passes calls on to ``connection``."""
+
+    async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=list(connection.tools))
+
+    async def call_tool(_: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        begun, outcome = time.monotonic(), "cancelled"
+        try:
+            if all(tool.name != params.name for tool in connection.tools):
+                outcome = "unknown"
+                return _error(f"There is no tool {params.name}.")
+            result = await connection.call_tool(params.name, params.arguments or {})
+            result = _bounded(_redacted(result, reports.redact), max_result_bytes)
+            outcome = "error" if result.is_error else "success"
+            return result
+        except CallFailedError as failure:
+            outcome, message = failure.kind, reports.redact(str(failure))
+            reports.on_failure(ToolFailure(plugin=plugin, tool=f"mcp__{name}__{params.name}", message=message))
+            return _error(message)
+        finally:
+            reports.on_call(plugin, outcome, time.monotonic() - begun)
+
+    server: Server[Any] = Server(name, on_list_tools=list_tools, on_call_tool=call_tool)
+    return McpSdkServerConfig(type="sdk", name=name, instance=cast("Any", server))
+
+
+def _error(message: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)
+
+
+def _redacted(result: CallToolResult, redact: Callable[[str], str]) -> CallToolResult:
+    content = [
+        block.model_copy(update={"text": redact(block.text)}) if isinstance(block, TextContent) else block
+        for block in result.content
+    ]
+    return result.model_copy(update={"content": content})
+
+
+def _bounded(result: CallToolResult, max_bytes: int) -> CallToolResult:
+    size = 0
+    for block in result.content:
+        if isinstance(block, TextContent):
+            size += len(block.text.encode(errors="replace"))
+        elif isinstance(block, ImageContent):
+            size += len(block.data)
+        else:
+            size += len(block.model_dump_json())
+    if size <= max_bytes:
+        return result
+    return _error(f"The result has {size} bytes, and the limit is {max_bytes}. Ask for less.")

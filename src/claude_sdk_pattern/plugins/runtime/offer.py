@@ -1,0 +1,66 @@
+"""What a set of plugins brings to one agent process: a value for the options, and what has to come of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from claude_agent_sdk import AgentDefinition
+from claude_agent_sdk.types import McpSdkServerConfig
+
+from claude_sdk_pattern.plugins.manifest import Agent
+from claude_sdk_pattern.plugins.plugin_set import ActivePlugin
+from claude_sdk_pattern.plugins.runtime.names import agent_name
+from claude_sdk_pattern.policy.hooks import Hook
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What goes into the options of one process.
+
+    Attributes:
+        servers: MCP servers, by name.
+        owners: the plugin behind each server an agent may see, by the server's name.
+        agents: subagents, by name.
+        folders: folders in Claude Code's format, by plugin.
+        starts_servers: whether Claude Code has to start MCP servers of these folders, within the agent's walls.
+        hooks: what wants to be asked or told.
+        missing: plugins of the set that cannot be used now, and why.
+        release: to be called when the process has ended.
+    """
+
+    servers: Mapping[str, McpSdkServerConfig] = field(default_factory=dict[str, McpSdkServerConfig])
+    owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    agents: Mapping[str, AgentDefinition] = field(default_factory=dict[str, AgentDefinition])
+    folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    starts_servers: bool = False
+    hooks: Sequence[Hook] = ()
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    release: Callable[[], None] = lambda: None
+
+
+NOTHING_OFFERED = Offer()
+
+
+def agents_of(plugin: ActivePlugin) -> dict[str, AgentDefinition]:
+    """Return the subagents of a plugin, by the names agents know them by.
+
+    Raises:
+        OSError: the file with a prompt cannot be read.
+        UnicodeDecodeError: it is not text.
+    """
+    manifest = plugin.package.manifest
+    if manifest is None:
+        return {}
+    return {
+        agent_name(plugin.name, name): AgentDefinition(
+            description=agent.description,
+            prompt=_prompt(agent, plugin.package.root),
+            tools=None if agent.tools is None else list(agent.tools),
+            model=agent.model,
+        )
+        for name, agent in manifest.agents.items()
+    }
+
+
+def _prompt(agent: Agent, root: Path) -> str:
+    return agent.prompt if agent.prompt is not None else (root / (agent.prompt_file or "")).read_text("utf-8")

@@ -1,0 +1,1 @@
+"""What an agent may do: rules as data, the gate that decides each tool call, hooks, approvals, the prompt guard."""
