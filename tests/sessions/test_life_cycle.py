@@ -108,6 +108,40 @@ async def test_a_turn_that_does_not_even_obey_is_killed_and_times_out_once(opene
         await recalls(chat, "patience")
 
 
+async def test_a_message_that_a_dying_process_never_read_goes_to_the_next(opened: Opened) -> None:
+    async with opened() as chat:
+        await chat.ask("remember: a kiwi")
+        cli = cli_of(chat)
+        cli.suspend()
+        accepted = await chat.say("what did I tell you earlier?")
+        await chat.until_status("thinking")
+        cli.kill()
+        ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
+        assert (ended.subtype, errors(chat)) == ("success", [])
+        assert [item.type for item in await chat.tape() if item.turn_id == accepted.turn_id].count("result") == 1
+        await recalls(chat, "a kiwi")
+
+
+async def test_a_message_that_kills_every_process_is_given_up(opened: Opened) -> None:
+    async with opened() as chat:
+        await chat.ask("hello")
+        accepted = await chat.say("hello")
+
+        async def ends() -> None:
+            while True:
+                if chat.conversation.process is not None:
+                    chat.conversation.process.kill()
+                await asyncio.sleep(0.01)
+
+        killer = asyncio.create_task(ends())
+        try:
+            ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
+        finally:
+            killer.cancel()
+        assert ended.subtype in ("error", "interrupted")
+        assert (await chat.ask("say exactly: alive"))[0] == "alive"
+
+
 async def test_a_process_that_answers_nothing_at_all_is_replaced(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

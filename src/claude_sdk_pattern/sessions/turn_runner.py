@@ -144,13 +144,7 @@ class TurnRunner(SessionAgent, PolicyHost):
             return
         try:
             self._services.disk.require()
-            process = await self._send(turn)
-            if process is None:
-                self._narrator.emit(events.Result(subtype=turn.ending.subtype, is_error=False))
-            else:
-                # Said after the message is on its way, which has waited for one commit already.
-                self._narrator.set_status("thinking")
-                await self._guard(turn, process).result()
+            await self._answer(turn)
         except AgentCrashedError as error:
             await self._recover(turn, error)
         except TapeError:
@@ -167,37 +161,52 @@ class TurnRunner(SessionAgent, PolicyHost):
         self._narrator.emit(events.Status(status="idle"))
         self._files.begin_checkpoint(turn.turn_id)
 
-    async def _send(self, turn: Turn) -> AgentProcess | None:
-        """Give the message to an agent process; return None if the turn was stopped before.
+    async def _answer(self, turn: Turn) -> None:
+        """Give the message to an agent process and wait for its result.
 
-        A process that died while nobody looked has not taken the message: it is replaced, once.
+        A process that dies without a word has not taken the message, or has done nothing with it: it is replaced, and
+        the message given to the next, once.
 
         Raises:
-            AgentStartError, AgentCrashedError: there is none to be had.
+            AgentStartError, AgentCrashedError: there is none to be had, or it died at work.
         """
         content: str | list[events.JsonObject] | None = None
         for is_last in (False, True):
-            if turn.stop_asked.is_set():
-                return None
-            process = await self.ready_process()
-            await self._files.finish_checkpoint()
-            if turn.stop_asked.is_set():
-                return None
+            process = await self._process_for(turn)
+            if process is None:
+                self._narrator.emit(events.Result(subtype=turn.ending.subtype, is_error=False))
+                return
             # Once: a second process finds the files where the first would have.
             content = content or await self._content_of(turn, process)
-            self._heard_at = asyncio.get_running_loop().time()
             try:
-                await process.send(content, message_uuid=turn.turn_id)
-                if self._seat.process is not process:
-                    raise AgentCrashedError("the agent process ended")
+                await self._send(turn, process, content)
+                # Said after the message is on its way, which has waited for one commit already.
+                self._narrator.set_status("thinking")
+                await self._guard(turn, process).result()
             except AgentCrashedError:
-                if is_last:
+                if is_last or turn.is_taken or turn.stop_asked.is_set() or self.is_closing:
                     raise
+                logger.info("message_sent_again", session_id=self._state.session.id)
                 self._seat.lose(process)
+                turn.take_back()
             else:
-                turn.is_sent = True
-                return process
-        return None
+                return
+
+    async def _process_for(self, turn: Turn) -> AgentProcess | None:
+        """Return a process to give the message to, or None if the turn has been stopped meanwhile."""
+        if turn.stop_asked.is_set():
+            return None
+        process = await self.ready_process()
+        await self._files.finish_checkpoint()
+        return None if turn.stop_asked.is_set() else process
+
+    async def _send(self, turn: Turn, process: AgentProcess, content: str | list[events.JsonObject]) -> None:
+        self._heard_at = asyncio.get_running_loop().time()
+        turn.is_taken = False
+        await process.send(content, message_uuid=turn.turn_id)
+        if self._seat.process is not process:
+            raise AgentCrashedError("the agent process ended")
+        turn.is_sent = True
 
     async def _content_of(self, turn: Turn, process: AgentProcess) -> str | list[events.JsonObject]:
         """Return a turn's message as the agent gets it, with its files in the workspace."""
@@ -330,6 +339,8 @@ class TurnRunner(SessionAgent, PolicyHost):
     def on_message(self, message: Message | UnknownMessage) -> None:
         """Translate a message and hand its events to the tape, without waiting for it."""
         self._heard_at = asyncio.get_running_loop().time()
+        if self.turn is not None:
+            self.turn.is_taken = True
         try:
             report = self._model_report() if isinstance(message, ResultMessage) else None
             found = [self._as_stopped(event) for event in self._narrator.translate(message, report)]

@@ -82,7 +82,9 @@ class Turn:
     text: str
     attachments: tuple[AttachmentRef, ...] = ()
     is_sent: bool = False
-    """Whether an agent process has taken the message."""
+    """Whether an agent process has been given the message."""
+    is_taken: bool = False
+    """Whether that process has said anything since."""
     stop_reason: StopReason | None = None
     stop_asked: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -91,6 +93,11 @@ class Turn:
         """Ask for the turn's end; the first reason stays."""
         self.stop_reason = self.stop_reason or reason
         self.stop_asked.set()
+
+    def take_back(self) -> None:
+        """Make the message one that no process has been given; the one that was is dead."""
+        self.is_sent = False
+        self.done = asyncio.get_running_loop().create_future()
 
     @property
     def ending(self) -> Ending:
