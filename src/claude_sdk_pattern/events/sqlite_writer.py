@@ -58,6 +58,11 @@ class SqliteWriter(TapeWriter):
     async def _insert(self, rows: Sequence[Row]) -> None:
         def insert() -> None:
             connection = self._opened()
+            if len(rows) == 1:
+                # A transaction by itself, in one call: a thread that comes back from three waits three times for the
+                # interpreter's lock while the event loop is busy, and the first token of a turn with it.
+                connection.execute(_INSERT, rows[0])
+                return
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany(_INSERT, rows)
             connection.execute("COMMIT")

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from multidict import CIMultiDict
@@ -100,11 +101,10 @@ class ModelGateway:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator["ModelGateway"]:
         """Hold the connection pool to the upstream open; the application answers only inside."""
-        # trust_env: HTTP_PROXY and HTTPS_PROXY of the server route model traffic. limit 0: each session may have a
-        # request under way. Silence is watched for each answer by itself.
+        # limit 0: each session may have a request under way. Silence is watched for each answer by itself.
         async with aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS),
-            trust_env=True,
+            proxy=_forward_proxy(URL(self._upstream)),
             cookie_jar=aiohttp.DummyCookieJar(),
             connector=aiohttp.TCPConnector(limit=0),
         ) as client:
@@ -198,6 +198,17 @@ class ModelGateway:
         if self._api_key is not None:
             kept["x-api-key"] = self._api_key
         return kept
+
+
+def _forward_proxy(upstream: URL) -> str | None:
+    """Return the proxy that ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY`` name for the upstream, if they do.
+
+    Asked once: the client's own way (``trust_env``) asks in a thread, twice for each request, which the first token
+    of every turn would wait for.
+    """
+    if proxy_bypass(upstream.host or ""):
+        return None
+    return getproxies().get(upstream.scheme)
 
 
 async def _while_connected(work: Coroutine[Any, Any, None], receive: Receive) -> None:
