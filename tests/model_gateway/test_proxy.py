@@ -200,3 +200,35 @@ async def test_a_process_without_a_session_gets_the_priming_answer_and_no_model(
     counted = await rig.client.post("/v1/messages/count_tokens", content=b"not json", headers=rig.headers())
     assert counted.json()["input_tokens"] == 1
     assert rig.upstream.paths == []
+
+
+async def test_the_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        await reader.readexactly(len(BODY))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n" + ANSWER)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    async def ask(host: str) -> httpx2.Response:
+        tokens = AgentTokens()
+        token, credential = tokens.issue("process-1")
+        credential.session_id = "session-1"
+        gateway = make_gateway(f"http://{host}", tokens=tokens, api_key=REAL_KEY)
+        async with gateway.running(), serve_on_loopback(gateway) as url, httpx2.AsyncClient(base_url=url) as client:
+            return await client.post("/v1/messages", content=BODY, headers={"x-api-key": token})
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        monkeypatch.setenv("http_proxy", f"http://ada:secret@{address}")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert (await ask("model.test")).content == ANSWER
+        assert heads[0].startswith(b"POST http://model.test/v1/messages")
+        # ada:secret
+        assert b"proxy-authorization: basic ywrhonnly3jlda==" in heads[0].lower()
+        assert (await ask(address)).content == ANSWER
+        assert heads[1].startswith(b"POST /v1/messages")
+        assert b"proxy-authorization" not in heads[1].lower()
