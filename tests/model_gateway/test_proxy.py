@@ -223,7 +223,7 @@ async def test_the_proxies_of_the_environment_are_used(monkeypatch: pytest.Monke
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        monkeypatch.setenv("http_proxy", f"http://ada:secret@{address}")
+        monkeypatch.setenv("http_proxy", f"http://ada:secret@{address}")  # pragma: allowlist secret
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         assert (await ask("model.test")).content == ANSWER
         assert heads[0].startswith(b"POST http://model.test/v1/messages")
