@@ -321,7 +321,11 @@ async def _start_gateway(
             max_retries=settings.model_max_retries,
             max_retry_wait_seconds=settings.model_max_retry_wait_seconds,
         ),
-        meters=SpendingMeters(load_prices(settings.model_prices_file), budget_usd=settings.max_budget_usd),
+        meters=SpendingMeters(
+            load_prices(settings.model_prices_file),
+            budget_usd=settings.max_budget_usd,
+            user_budget_usd=settings.max_user_budget_usd,
+        ),
     )
     await stack.enter_async_context(gateway.running())
     return gateway, tokens

@@ -50,6 +50,7 @@ ROUTES: dict[tuple[str, str], Needs | SessionAction] = {
     ("POST", "/api/v1/auth/setup"): Needs.NOTHING,
     ("POST", "/api/v1/auth/choose-password"): Needs.NOTHING,
     ("POST", "/api/v1/auth/password"): Needs.SIGN_IN,
+    ("GET", "/api/v1/auth/spending"): Needs.SIGN_IN,
     ("GET", "/api/v1/auth/sign-ins"): Needs.SIGN_IN,
     ("DELETE", "/api/v1/auth/sign-ins"): Needs.SIGN_IN,
     ("DELETE", "/api/v1/auth/sign-ins/{sign_in_id}"): Needs.SIGN_IN,

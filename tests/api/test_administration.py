@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 from tests.api.test_websocket import closing
-from tests.support.platform import PASSWORD, PATIENCE_SECONDS
+from tests.support.platform import PASSWORD, PATIENCE_SECONDS, eventually
 from tests.support.server import Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli]
@@ -212,3 +212,15 @@ async def test_the_overview_shows_processes_and_costs(
             break
     assert (seen[who["id"]]["sessions"], seen[who["id"]]["username"]) == (1, who["username"])
     assert page["total_usd"] == pytest.approx(sum(one["cost_usd"] for one in seen.values()))
+
+    async def is_in_the_ledger() -> bool:
+        # Everybody sees their own, a moment after the answer.
+        own = (await eve.get("/api/v1/auth/spending")).json()
+        assert (own["hours"], own["budget_usd"]) == (24, None)
+        costs = (await ada.get("/api/v1/admin/costs")).json()["items"]
+        return own["spent_usd"] > 0 and own["spent_usd"] == next(
+            one["cost_usd"] for one in costs if one["user"] == who["id"]
+        )
+
+    await eventually(is_in_the_ledger)
+    assert (await ada.get("/api/v1/auth/spending")).json()["spent_usd"] == 0

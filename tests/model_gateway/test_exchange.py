@@ -145,7 +145,7 @@ async def rig(*plays: Play, breaker_failures: int = 1000, **limits: Any) -> Asyn
         client = httpx2.AsyncClient(base_url=gateway_url, timeout=30, headers={"x-api-key": token})
         await stack.enter_async_context(client)
         records: list[UsageRecord] = []
-        meter = gateway.meter("session-1", spent_usd=0.0)
+        meter = gateway.meter("session-1", spent_usd=0.0, user_id="ada")
         meter.on_usage = records.append
         yield Rig(upstream, gateway, client, credential, breaker, clock, records)
 
@@ -407,7 +407,7 @@ async def test_an_answer_is_one_record_with_the_figures_of_its_end() -> None:
         assert (record.session_id, record.model, record.is_complete) == ("session-1", "claude-sonnet-4-5", True)
         assert (record.usage.input_tokens, record.usage.output_tokens) == (10, 5)
         assert record.cost_usd == pytest.approx((10 * 3 + 5 * 15) / 1_000_000)
-        assert tried.gateway.meter("session-1", spent_usd=0.0).spent_usd == record.cost_usd
+        assert tried.gateway.meter("session-1", spent_usd=0.0, user_id="ada").spent_usd == record.cost_usd
 
 
 async def test_its_price_is_known_before_its_last_event_is() -> None:
@@ -451,9 +451,9 @@ async def test_an_answer_that_its_reader_left_is_paid_as_far_as_it_came() -> Non
 
 async def test_a_spent_budget_refuses_the_next_request_and_nobody_asks_the_api() -> None:
     async with rig(Play([ANSWER]), budget_usd=0.0001) as tried:
-        meter = tried.gateway.meter("session-1", spent_usd=0.0)
+        meter = tried.gateway.meter("session-1", spent_usd=0.0, user_id="ada")
         assert (await tried.ask()).content == ANSWER
-        assert meter.is_spent
+        assert meter.spent_budget == "session"
         answer = await tried.ask()
         assert (answer.status_code, told_to_retry(answer)) == (402, False)
         assert tried.failure_kind == "budget_spent"
@@ -463,6 +463,21 @@ async def test_a_spent_budget_refuses_the_next_request_and_nobody_asks_the_api()
 async def test_what_was_spent_before_counts() -> None:
     async with rig(Play([ANSWER]), budget_usd=1.0) as tried:
         tried.credential.session_id = "session-2"
-        meter = tried.gateway.meter("session-2", spent_usd=1.0)
-        assert meter.is_spent
+        meter = tried.gateway.meter("session-2", spent_usd=1.0, user_id="ada")
+        assert meter.spent_budget == "session"
         assert (await tried.ask()).status_code == 402
+
+
+async def test_the_budget_of_a_person_holds_for_all_their_sessions() -> None:
+    async with rig(Play([ANSWER]), user_budget_usd=0.0001) as tried:
+        meter = tried.gateway.meter("session-1", spent_usd=0.0, user_id="ada")
+        assert (await tried.ask()).content == ANSWER
+        assert meter.spent_budget == "user"
+        others = tried.gateway.meter("session-2", spent_usd=0.0, user_id="ada")
+        assert others.spent_budget == "user"
+        tried.credential.session_id = "session-2"
+        answer = await tried.ask()
+        assert (answer.status_code, told_to_retry(answer)) == (402, False)
+        assert tried.failure_kind == "user_budget_spent"
+        assert tried.upstream.requests == 1
+        assert tried.gateway.meter("session-3", spent_usd=0.0, user_id="grace").spent_budget is None

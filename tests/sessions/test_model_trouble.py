@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 from tests.support.platform import Chat, Platform, eventually, running_platform
 
 from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.sessions.ledger import BUDGET_HOURS
+from claude_sdk_pattern.sessions.model_trouble import BUDGETS_SPENT
+from claude_sdk_pattern.storage.tables import UsageRow
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli]
 
@@ -271,7 +275,15 @@ async def test_every_answer_is_paid_whoever_asked_for_it(platform: Platform) -> 
 
         await eventually(is_all_stored)
         gateway = platform.services.manager._services.model  # pyright: ignore[reportPrivateUsage]
-        assert gateway.meter(chat.session_id, spent_usd=0.0).spent_usd == pytest.approx(sum(costs))
+        assert gateway.meter(chat.session_id, spent_usd=0.0, user_id="alice").spent_usd == pytest.approx(sum(costs))
+
+        # A row for each answer of the API: what it was asked, and what it says it was paid.
+        async with platform.services.database.reading() as session:
+            rows = (await session.scalars(select(UsageRow).where(UsageRow.session_id == chat.session_id))).all()
+        assert sum(row.cost_usd for row in rows) == pytest.approx(sum(costs))
+        answered = [item for item in platform.model.requests if item.path == "/v1/messages"]
+        assert len(rows) == len(answered)
+        assert {row.turn_id for row in rows} == {item.turn_id for item in await chat.tape() if item.type == "result"}
 
 
 async def test_a_turn_that_is_stopped_is_paid_as_well(platform: Platform) -> None:
@@ -309,3 +321,24 @@ async def test_a_spent_budget_stops_a_running_turn_and_every_message_after_it(sq
         async with await platform.watch(session_id) as chat:
             assert (await chat.ask("say exactly: after a restart"))[1].subtype == "error_max_budget"
             assert asked(chat, "after a restart") == 0
+
+
+async def test_a_persons_budget_holds_in_all_their_sessions_and_after_a_restart(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    async with running_platform(sqlite_url, tmp_path / "data", max_user_budget_usd=0.001) as platform:
+        async with await platform.chat() as chat:
+            _, ended = await chat.ask("run bash: echo hi")
+            assert (ended.subtype, ended.error) == ("error_max_budget", BUDGETS_SPENT["user"])
+        async with await platform.chat() as another:
+            assert (await another.ask("say exactly: pelican"))[1].error == BUDGETS_SPENT["user"]
+            assert asked(another, "pelican") == 0
+    async with running_platform(sqlite_url, tmp_path / "data", max_user_budget_usd=0.001) as platform:
+        async with await platform.chat() as chat:
+            assert (await chat.ask("say exactly: after a restart"))[1].subtype == "error_max_budget"
+            ledger = platform.services.manager.ledger
+            # A day later it counts no more.
+            async with platform.services.database.sessions.begin() as session:
+                await session.execute(update(UsageRow).values(at_ms=UsageRow.at_ms - BUDGET_HOURS * 3_600_000))
+            await ledger.refresh(ledger._meters.users)  # pyright: ignore[reportPrivateUsage]
+            assert (await chat.ask("say exactly: a day later"))[0] == "a day later"

@@ -25,7 +25,8 @@ from claude_agent_sdk import (
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.types import Event
-from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, ModelTrouble
+from claude_sdk_pattern.model_gateway.spending import Budget
+from claude_sdk_pattern.sessions.model_trouble import BUDGETS_SPENT, ModelReport, ModelTrouble
 from claude_sdk_pattern.sessions.sdk_client import read_message
 from claude_sdk_pattern.sessions.translate import TranslationState, UnknownMessage, translate
 
@@ -306,11 +307,12 @@ def test_an_error_says_when_to_try_again() -> None:
     assert of_type(events.Error, found)[0].retry_after_ms == 1250
 
 
-def test_a_spent_budget_is_a_subtype_of_its_own() -> None:
-    report = ModelReport(trouble=ModelTrouble(kind="budget_spent", status=402), cost_usd=0.1)
+@pytest.mark.parametrize(("kind", "budget"), [("budget_spent", "session"), ("user_budget_spent", "user")])
+def test_a_spent_budget_is_a_subtype_of_its_own(kind: str, budget: Budget) -> None:
+    report = ModelReport(trouble=ModelTrouble(kind=kind, status=402), cost_usd=0.1)
     _, found = translate(STATE, result(**FAILED_API, api_error_status=402), now_ms=0, report=report)
     [ended] = of_type(events.Result, found)
-    assert (ended.subtype, ended.error, ended.cost_usd) == ("error_max_budget", BUDGET_SPENT, 0.1)
+    assert (ended.subtype, ended.error, ended.cost_usd) == ("error_max_budget", BUDGETS_SPENT[budget], 0.1)
     assert of_type(events.Error, found) == []
 
 

@@ -38,6 +38,7 @@ from claude_sdk_pattern.sessions.conversation import Conversation, ConversationS
 from claude_sdk_pattern.sessions.disk import DiskWatermark
 from claude_sdk_pattern.sessions.history import History
 from claude_sdk_pattern.sessions.leases import Leases
+from claude_sdk_pattern.sessions.ledger import Ledger
 from claude_sdk_pattern.sessions.policy_services import make_policy_services
 from claude_sdk_pattern.sessions.pool import PoolLimits, PoolSupply, WarmPool
 from claude_sdk_pattern.sessions.repository import SessionRepository
@@ -156,10 +157,11 @@ async def running_world(template: Path, folder: Path) -> AsyncGenerator[World]:
             pool = WarmPool[AgentProcess](
                 cast("PoolSupply[AgentProcess]", factory), PoolLimits(size=0, max_age_seconds=60, key_seconds=60)
             )
+            model = make_gateway("http://127.0.0.1:9", tokens=AgentTokens())
             services = ConversationServices(
                 settings=config,
                 log=log,
-                model=make_gateway("http://127.0.0.1:9", tokens=AgentTokens()),
+                model=model,
                 source=ProcessSource(
                     factory=factory.as_factory,
                     pool=pool,
@@ -178,6 +180,7 @@ async def running_world(template: Path, folder: Path) -> AsyncGenerator[World]:
                     plugins=no_plugins(folder),
                 ),
                 repository=SessionRepository(database),
+                ledger=Ledger(database, model.meters),
                 metrics=metrics,
                 history=History(log, TranscriptStore(database)),
                 checkpoints=Checkpoints(folder),

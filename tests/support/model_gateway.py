@@ -20,6 +20,7 @@ def make_gateway(
     max_retries: int = 3,
     max_retry_wait_seconds: float = 30.0,
     budget_usd: float | None = None,
+    user_budget_usd: float | None = None,
 ) -> ModelGateway:
     """Return a gateway to ``upstream`` whose breaker hardly ever opens."""
     return ModelGateway(
@@ -29,5 +30,5 @@ def make_gateway(
         breaker=breaker or CircuitBreaker(failures=1000, window_seconds=60, open_seconds=60),
         timeouts=ModelTimeouts(first_byte_seconds=first_byte_seconds, idle_seconds=idle_seconds),
         policy=RetryPolicy(max_retries=max_retries, max_retry_wait_seconds=max_retry_wait_seconds),
-        meters=SpendingMeters(load_prices(), budget_usd=budget_usd),
+        meters=SpendingMeters(load_prices(), budget_usd=budget_usd, user_budget_usd=user_budget_usd),
     )

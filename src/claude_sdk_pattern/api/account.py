@@ -13,6 +13,7 @@ from claude_sdk_pattern.api.dependencies import CurrentIdentity, require_allowed
 from claude_sdk_pattern.api.problems import PROBLEM_RESPONSES, Problem
 from claude_sdk_pattern.api.services import ServicesDependency
 from claude_sdk_pattern.api.token_answers import AUTH_PATH, Tokens, forget_refresh_token, origin_of, tokens_answer
+from claude_sdk_pattern.sessions.ledger import BUDGET_HOURS
 
 router = APIRouter(
     prefix=AUTH_PATH,
@@ -67,6 +68,14 @@ class ChoosePassword(_Body):
     client: ClientKind = "browser"
 
 
+class SpendingView(_Body):
+    """What one's sessions have spent on the model within the last hours."""
+
+    hours: int
+    spent_usd: float
+    budget_usd: float | None = Field(description="What they may spend in that time; null for no limit.")
+
+
 class SignInView(_Body):
     """Somewhere one is signed in."""
 
@@ -119,6 +128,17 @@ async def change_password(
         identity, body.current_password.get_secret_value(), body.new_password.get_secret_value(), origin_of(request)
     )
     return tokens_answer(pair, request, response, services, in_body=body.client == "api")
+
+
+@router.get("/spending")
+async def show_spending(identity: CurrentIdentity, services: ServicesDependency) -> SpendingView:
+    """Say what one's sessions have spent lately, and what they may."""
+    spent = await services.manager.ledger.spent([identity.user.id])
+    return SpendingView(
+        hours=BUDGET_HOURS,
+        spent_usd=spent.get(identity.user.id, 0.0),
+        budget_usd=services.settings.max_user_budget_usd,
+    )
 
 
 @router.get("/sign-ins")

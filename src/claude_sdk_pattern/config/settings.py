@@ -180,6 +180,11 @@ class Settings(SecretSettings):
     max_budget_usd: float | None = Field(
         default=None, gt=0, description="Most that one session may spend, in USD; unset, no limit."
     )
+    max_user_budget_usd: float | None = Field(
+        default=None,
+        gt=0,
+        description="Most that the sessions of one person may spend within 24 hours, in USD; unset, no limit.",
+    )
     max_sessions: int = Field(default=10, ge=1, description="Most live agent processes at once.")
     session_timeout: int = Field(
         default=1800, ge=1, description="Seconds of quiet after which a session gives up its agent process."

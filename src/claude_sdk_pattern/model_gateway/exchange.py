@@ -103,6 +103,7 @@ class Exchange:
         attempt: the circuit breaker's leave to try.
         meters: where the answer is paid, from ``meter``.
         meter: the session's.
+        turn_id: the turn that asks, if one runs.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Exchange:
         attempt: Attempt,
         meters: SpendingMeters,
         meter: SessionMeter,
+        turn_id: str | None,
     ) -> None:
         self._client = client
         self._send = send
@@ -125,6 +127,7 @@ class Exchange:
         self._attempt = attempt
         self._meters = meters
         self._meter = meter
+        self._turn_id = turn_id
         self._loop = asyncio.get_running_loop()
         self._stream = EventStream()
         self._headers: list[tuple[bytes, bytes]] = []
@@ -257,7 +260,9 @@ class Exchange:
             if is_complete:
                 self._health.answered()
             usage = read_usage(self._stream.usage)
-            self._meters.record(self._meter, model=self._stream.model, usage=usage, is_complete=is_complete)
+            self._meters.record(
+                self._meter, turn_id=self._turn_id, model=self._stream.model, usage=usage, is_complete=is_complete
+            )
 
     async def _fail(self, failure: ModelFailure, body: bytes | None) -> None:
         self._settle(is_complete=False)

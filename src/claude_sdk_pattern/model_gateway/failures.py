@@ -16,6 +16,7 @@ type FailureKind = Literal[
     "stream_garbage",
     "breaker_open",
     "budget_spent",
+    "user_budget_spent",
 ]
 
 # Broken off or silent answers cost a whole answer, or a whole time limit, each time; a second chance is enough.
@@ -55,7 +56,7 @@ class ModelFailure:
         """Whether the same request may be answered later. What the API itself refuses (4xx) mostly is not."""
         if self.kind == "status":
             return self.status in (408, 409, 429) or self.status >= 500
-        return self.kind != "budget_spent"
+        return self.kind not in ("budget_spent", "user_budget_spent")
 
     @property
     def blames_api(self) -> bool:

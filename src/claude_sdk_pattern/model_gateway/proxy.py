@@ -94,9 +94,16 @@ class ModelGateway:
         """When a request to the model makes sense again, if the circuit breaker refuses them; None if it does not."""
         return self._breaker.retry_after_seconds
 
-    def meter(self, session_id: str, *, spent_usd: float) -> SessionMeter:
+    @property
+    def meters(self) -> SpendingMeters:
+        """What sessions and people have spent, and may spend."""
+        return self._meters
+
+    def meter(self, session_id: str, *, spent_usd: float, user_id: str) -> SessionMeter:
         """Return the meter of a session; whoever opens the session holds on to it, and with it what it has spent."""
-        return self._meters.of(session_id, spent_usd=spent_usd)
+        meter = self._meters.of(session_id, spent_usd=spent_usd)
+        meter.user = self._meters.of_user(user_id)
+        return meter
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator["ModelGateway"]:
@@ -142,9 +149,12 @@ class ModelGateway:
         send: Send,
     ) -> None:
         health = credential.health
-        if meter.is_spent:
+        if (budget := meter.spent_budget) is not None:
             spent = ModelFailure(
-                kind="budget_spent", status=402, error_type="billing_error", message="the session's budget is used up"
+                kind="budget_spent" if budget == "session" else "user_budget_spent",
+                status=402,
+                error_type="billing_error",
+                message=f"the {budget}'s budget is used up",
             )
             health.failed(spent, self._policy)
             await answer_failure(send, spent, ask_again=False)
@@ -174,6 +184,7 @@ class ModelGateway:
             attempt=attempt,
             meters=self._meters,
             meter=meter,
+            turn_id=credential.turn_id,
         )
         url = URL(f"{self._upstream}{scope['path']}?{scope['query_string'].decode('latin-1')}", encoded=True)
         headers = self._upstream_headers(scope["headers"], credential.turn_id)

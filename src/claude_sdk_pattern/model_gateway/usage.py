@@ -26,11 +26,14 @@ class Usage:
 class UsageRecord:
     """One answer of the API to one session, whoever asked: the agent, its helpers, or a second try.
 
-    ``is_complete`` is false for an answer that broke off or was stopped; its output is then counted only as far as the
-    API had reported it.
+    ``turn_id`` is the turn in which it was asked for, if one ran; ``at_ms`` when it ended, in milliseconds of Unix
+    time. ``is_complete`` is false for an answer that broke off or was stopped; its output is then counted only as far
+    as the API had reported it.
     """
 
     session_id: str
+    turn_id: str | None
+    at_ms: int
     model: str
     usage: Usage
     cost_usd: float

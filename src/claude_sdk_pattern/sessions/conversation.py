@@ -35,6 +35,7 @@ from claude_sdk_pattern.sessions.errors import (
 from claude_sdk_pattern.sessions.history import History
 from claude_sdk_pattern.sessions.inbox import Accepted, Inbox
 from claude_sdk_pattern.sessions.leases import Leases
+from claude_sdk_pattern.sessions.ledger import Ledger
 from claude_sdk_pattern.sessions.narrator import Narrator
 from claude_sdk_pattern.sessions.repository import Session, SessionRepository
 from claude_sdk_pattern.sessions.session_files import SessionFiles
@@ -61,6 +62,7 @@ class ConversationServices(TurnServices):
     """What every conversation needs from the rest of the server."""
 
     repository: SessionRepository
+    ledger: Ledger
     metrics: Metrics
     history: History
     checkpoints: Checkpoints
@@ -101,7 +103,8 @@ class Conversation(SlotHolder):
         self._background = Background(session.id, may_write=lambda: services.leases.holds(session.id))
         self._state = SessionState(session, repository, self._background)
         meter = TurnMeter(services.metrics)
-        bill = Bill(services.model.meter(session.id, spent_usd=session.cost_usd), repository, self._background)
+        spending = services.model.meter(session.id, spent_usd=session.cost_usd, user_id=session.owner_id)
+        bill = Bill(spending, services.ledger, self._background)
         self._narrator = Narrator(session.id, log, meter, wants_data=session.output_schema is not None)
         self._files = SessionFiles(
             session.id,

@@ -29,6 +29,7 @@ from claude_sdk_pattern.sessions.errors import SessionElsewhereError, SessionNot
 from claude_sdk_pattern.sessions.history import History
 from claude_sdk_pattern.sessions.inbox import Accepted
 from claude_sdk_pattern.sessions.leases import Leases
+from claude_sdk_pattern.sessions.ledger import Ledger
 from claude_sdk_pattern.sessions.options import AgentProfile
 from claude_sdk_pattern.sessions.plugin_choice import PluginChoice
 from claude_sdk_pattern.sessions.policy_services import PolicyServices
@@ -88,6 +89,8 @@ class SessionManager:
         active_plugins: Callable[[], PluginSet] = PluginSet,
     ) -> None:
         self.repository = SessionRepository(database)
+        self.ledger = Ledger(database, model.meters)
+        self._meters = model.meters
         self._policy = policy
         self.processes = factory
         self.pool = WarmPool(
@@ -118,6 +121,7 @@ class SessionManager:
             settings=settings,
             log=log,
             repository=self.repository,
+            ledger=self.ledger,
             model=model,
             source=ProcessSource(
                 factory=factory, pool=self.pool, slots=self._slots, metrics=metrics, active_plugins=active_plugins
@@ -158,6 +162,7 @@ class SessionManager:
         await self.pool.__aenter__()
         self._tasks = [
             asyncio.create_task(self._watchdog.run(), name="watchdog"),
+            asyncio.create_task(self.ledger.run(), name="ledger"),
             asyncio.create_task(self._close_unwatched(), name="session-janitor"),
             asyncio.create_task(self._look_after_orphaned_sessions(), name="session-recovery"),
         ]
@@ -403,6 +408,9 @@ class SessionManager:
             try:
                 session = await self.repository.get(session_id)
                 accepted = await self._log.client_ids(session_id)
+                # Held here until the conversation does: it is gone when nobody holds it.
+                owner = self._meters.of_user(session.owner_id)
+                await self.ledger.refresh([owner])
             except BaseException:
                 await self._leases.release(session_id)
                 raise

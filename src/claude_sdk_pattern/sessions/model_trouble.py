@@ -1,6 +1,7 @@
 """What people are told when the model does not answer: pure, from what the gateway knows."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from claude_sdk_pattern.events import types as events
@@ -21,7 +22,13 @@ MEMORY_DAMAGED = events.Error(
     recoverable=True,
 )
 
-BUDGET_SPENT = "The budget of this session is used up. Start a new one, or ask an administrator for more."
+BUDGETS_SPENT: Mapping[str, str] = {
+    "session": "The budget of this session is used up. Start a new one, or ask an administrator for more.",
+    "user": "Your budget for 24 hours is used up. Go on later, or ask an administrator for more.",
+}
+"""What is said, by whose budget it is (:data:`claude_sdk_pattern.model_gateway.spending.Budget`)."""
+
+_SPENT_BUDGETS: Mapping[str, str] = {"budget_spent": "session", "user_budget_spent": "user"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +38,11 @@ class ModelTrouble:
     kind: str
     status: int | None
     retry_after_seconds: float | None = None
+
+    @property
+    def spent_budget(self) -> str | None:
+        """Whose budget is used up, if that was why."""
+        return _SPENT_BUDGETS.get(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,10 +183,6 @@ class SessionRepository:
         statement = update(SessionRow).where(SessionRow.id == session_id).values(**values)
         await self._database.write(lambda connection: connection.execute(statement))
 
-    async def add_cost(self, session_id: str, cost_usd: float) -> None:
-        """Add to what a session has cost."""
-        await self.update(session_id, cost_usd=SessionRow.cost_usd + cost_usd)
-
     async def record_turn(self, session_id: str, **values: Any) -> None:
         """Mark a session active now, and set further columns."""
         await self.update(session_id, last_active_at=datetime.now(UTC), **values)

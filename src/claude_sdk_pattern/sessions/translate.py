@@ -31,7 +31,7 @@ from claude_agent_sdk.types import ContentBlock
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.types import Event, JsonObject
-from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, ModelReport, ModelTrouble, trouble_error
+from claude_sdk_pattern.sessions.model_trouble import BUDGETS_SPENT, ModelReport, ModelTrouble, trouble_error
 
 # System messages that say nothing a reader of the conversation needs; everything else unknown is kept.
 _SILENT_SYSTEM_SUBTYPES = frozenset(
@@ -369,14 +369,15 @@ def _result(state: TranslationState, message: ResultMessage, report: ModelReport
     missing = _missing_data(state, message, subtype)
     if missing is not None:
         subtype = "error"
-    if subtype == "error" and trouble is not None and trouble.kind == "budget_spent":
+    spent = trouble.spent_budget if trouble is not None else None
+    if subtype == "error" and spent is not None:
         subtype = "error_max_budget"
     failed = subtype not in ("success", "interrupted")
     found = _withdrawn(state.stream) if subtype == "success" else _cut_off(state.stream)
     found += _context(state, message)
     error = _error_text(message) if failed else None
     if subtype == "error_max_budget":
-        error = BUDGET_SPENT
+        error = BUDGETS_SPENT[spent or "session"]
     elif missing is not None:
         error = missing
         found.append(events.Error(code="structured_output_failed", message=missing, recoverable=True))

@@ -26,7 +26,7 @@ from claude_sdk_pattern.sessions.agent_seat import AgentSeat, ProcessSource, Ses
 from claude_sdk_pattern.sessions.bill import Bill
 from claude_sdk_pattern.sessions.disk import DiskWatermark, told_as_full
 from claude_sdk_pattern.sessions.errors import AgentCrashedError, AgentStartError
-from claude_sdk_pattern.sessions.model_trouble import BUDGET_SPENT, MEMORY_DAMAGED, ModelReport, unavailable
+from claude_sdk_pattern.sessions.model_trouble import BUDGETS_SPENT, MEMORY_DAMAGED, ModelReport, unavailable
 from claude_sdk_pattern.sessions.narrator import Narrator
 from claude_sdk_pattern.sessions.policy_services import PolicyServices
 from claude_sdk_pattern.sessions.recall import MEMORY_CLEARED, MEMORY_LOST, find_last_checkpoint
@@ -221,12 +221,13 @@ class TurnRunner(SessionAgent, PolicyHost):
     def _is_refused(self, turn: Turn) -> bool:
         """End the turn at once if the model is not to be asked; the message stays and can be sent again."""
         retry_after = self._services.model.retry_after_seconds
-        if not self._bill.is_spent and retry_after is None:
+        budget = self._bill.spent_budget
+        if budget is None and retry_after is None:
             return False
         emit = self._narrator.emit
         try:
-            if self._bill.is_spent:
-                emit(events.Result(subtype="error_max_budget", is_error=True, error=BUDGET_SPENT))
+            if budget is not None:
+                emit(events.Result(subtype="error_max_budget", is_error=True, error=BUDGETS_SPENT[budget]))
             else:
                 error = unavailable(retry_after or 0.0)
                 emit(error)

@@ -327,6 +327,26 @@ class RateLimitRow(Base):
     full_at_ms: Mapped[float] = mapped_column(Float(53))
 
 
+class UsageRow(Base):
+    """One answer of the model. Nothing refers to other tables: what was spent stays spent."""
+
+    __tablename__ = "usage"
+    __table_args__ = (Index("ix_usage_user", "user_id", "at_ms"), Index("ix_usage_session", "session_id"))
+
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    at_ms: Mapped[int] = mapped_column(BigInteger)
+    user_id: Mapped[str | None] = mapped_column(String(36))
+    session_id: Mapped[str] = mapped_column(String(36))
+    turn_id: Mapped[str | None] = mapped_column(String(36))
+    model: Mapped[str] = mapped_column(Text)
+    input_tokens: Mapped[int] = mapped_column(BigInteger)
+    cache_write_tokens: Mapped[int] = mapped_column(BigInteger)
+    cache_read_tokens: Mapped[int] = mapped_column(BigInteger)
+    output_tokens: Mapped[int] = mapped_column(BigInteger)
+    cost_usd: Mapped[float] = mapped_column(Float)
+    is_complete: Mapped[bool] = mapped_column(Boolean)
+
+
 class AuditRow(Base):
     """One entry of the audit log. Triggers refuse to change or delete it.
 

@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 
 import { PasswordForm } from "@/features/account/password-form";
 import { SignInList } from "@/features/account/sign-in-list";
+import { SpendingNote } from "@/features/account/spending-note";
 import { useAppStore } from "@/shared/store/app-store";
 import { PageHeader } from "@/shared/ui/page-header";
 
@@ -20,6 +21,7 @@ export function AccountPage({ start }: { readonly start: ReactNode }) {
               {t("account.who", { name: me.username, role: t(`admin.roles.${me.role}`) })}
             </p>
           )}
+          <SpendingNote />
           {me?.has_password === true && <PasswordForm username={me.username} />}
           {me?.has_password === false && <p className="text-ink-soft">{t("account.noPassword")}</p>}
           <SignInList />

@@ -7,6 +7,7 @@ export type User = Readonly<Schemas["UserView"]>;
 export type Role = User["role"];
 export type PasswordLink = Readonly<Schemas["PasswordLink"]>;
 export type SignIn = Readonly<Schemas["SignInView"]>;
+export type Spending = Readonly<Schemas["SpendingView"]>;
 export type SessionOverview = Readonly<Schemas["SessionOverview"]>;
 export type ProcessList = Readonly<Schemas["ProcessList"]>;
 export type CostPage = Readonly<Schemas["CostPage"]>;
@@ -82,6 +83,10 @@ export function removeRule(id: string): Promise<void> {
 /** What the permission gate would say of a command, in a session of somebody with that role. */
 export function explainCommand(command: string, role: Role): Promise<Explanation> {
   return request("POST", "/policy/explain", { body: { tool: "Bash", input: { command }, role } });
+}
+
+export function fetchOwnSpending(): Promise<Spending> {
+  return request("GET", "/auth/spending");
 }
 
 export function fetchOwnSignIns(): Promise<readonly SignIn[]> {

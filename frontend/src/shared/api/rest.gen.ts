@@ -481,6 +481,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/spending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Spending
+         * @description Say what one's sessions have spent lately, and what they may.
+         */
+        get: operations["show_spending_api_v1_auth_spending_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/ticket": {
         parameters: {
             query?: never;
@@ -2244,6 +2264,21 @@ export interface components {
             started_at: string;
         };
         /**
+         * SpendingView
+         * @description What one's sessions have spent on the model within the last hours.
+         */
+        SpendingView: {
+            /**
+             * Budget Usd
+             * @description What they may spend in that time; null for no limit.
+             */
+            budget_usd: number | null;
+            /** Hours */
+            hours: number;
+            /** Spent Usd */
+            spent_usd: number;
+        };
+        /**
          * TicketView
          * @description A ticket that opens one WebSocket or event stream.
          */
@@ -3223,6 +3258,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    show_spending_api_v1_auth_spending_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpendingView"];
+                };
             };
             /** @description A problem */
             default: {
