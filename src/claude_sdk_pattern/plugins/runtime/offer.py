@@ -20,6 +20,7 @@ class Offer:
     Attributes:
         servers: MCP servers, by name.
         owners: the plugin behind each server an agent may see, by the server's name.
+        tool_count: how many tools these servers have. Those that Claude Code starts itself are not known before.
         agents: subagents, by name.
         folders: folders in Claude Code's format, by plugin.
         starts_servers: whether Claude Code has to start MCP servers of these folders, within the agent's walls.
@@ -30,6 +31,7 @@ class Offer:
 
     servers: Mapping[str, McpSdkServerConfig] = field(default_factory=dict[str, McpSdkServerConfig])
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    tool_count: int = 0
     agents: Mapping[str, AgentDefinition] = field(default_factory=dict[str, AgentDefinition])
     folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     starts_servers: bool = False
