@@ -120,6 +120,8 @@ class OptionsBuilder:
             strict_mcp_config=not offer.starts_servers,
             mcp_servers=dict(offer.servers),
             agents=_agents(profile, offer) or None,
+            # Those in Claude Code's own format are found by Claude Code, and can only be denied.
+            disallowed_tools=[f"Agent({name})" for name in offer.native_agents if not _may_call(profile, name)],
             skills=_skills(profile),
             plugins=[{"type": "local", "path": str(folder)} for folder in offer.folders.values()],
             sandbox=_command_sandbox(self._housing.command_sandbox, settings.egress_allowed_hosts),
@@ -174,8 +176,12 @@ def _output_format(profile: AgentProfile) -> dict[str, Any] | None:
 
 
 def _agents(profile: AgentProfile, offer: Offer) -> dict[str, AgentDefinition]:
+    return {name: agent for name, agent in offer.agents.items() if _may_call(profile, name)}
+
+
+def _may_call(profile: AgentProfile, agent: str) -> bool:
     allowed = None if profile.persona is None else profile.persona.agents
-    return {name: agent for name, agent in offer.agents.items() if allowed is None or name in allowed}
+    return allowed is None or agent in allowed
 
 
 def _skills(profile: AgentProfile) -> list[str] | None:

@@ -14,6 +14,7 @@ from claude_sdk_pattern.plugins.errors import ActivationError, UnknownProfileErr
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli]
 
+EXAMPLE_NAMES = ("dice", "notes", "house-rules", "changelog")
 SKILL = "---\nname: {name}\ndescription: The skill {name}.\n---\nDo {name}.\n"
 
 
@@ -66,8 +67,8 @@ async def test_a_profile_is_the_system_prompt_of_its_sessions_and_of_no_others(
 
 
 async def test_a_profile_narrows_plugins_skills_and_subagents(platform: Platform, tmp_path: Path) -> None:
-    profile = {"plugins": ["dice"], "skills": ["fishing"], "agents": ["mate"]}
-    await activate(platform, crew(tmp_path, **profile), *(EXAMPLES / name for name in ("dice", "notes", "house-rules")))
+    profile = {"plugins": ["dice", "changelog"], "skills": ["fishing"], "agents": ["mate"]}
+    await activate(platform, crew(tmp_path, **profile), *(EXAMPLES / name for name in EXAMPLE_NAMES))
     async with await platform.chat(profile="crew:captain") as chat:
         assert not (await call_tool(chat, "Skill", skill="crew:fishing")).is_error
         assert "Do fishing." in str(asked(platform))
@@ -75,10 +76,12 @@ async def test_a_profile_narrows_plugins_skills_and_subagents(platform: Platform
         process = chat.conversation.process
         assert process is not None
         # The one with a security hook guards every session.
-        assert process.plugins.names == {"crew", "dice", "house-rules"}
+        assert process.plugins.names == {"crew", "dice", "house-rules", "changelog"}
         told = json.dumps(asked(platform))
         assert "crew:mate" in told
         assert "crew:cook" not in told
+        assert "changelog:historian" not in told
+        assert "house-rules:reviewer" not in told
         assert "The skill fishing." in told
         assert "The skill sailing." not in told
     async with await platform.chat(profile="crew:captain", plugins=["notes", "dice"]) as chosen:

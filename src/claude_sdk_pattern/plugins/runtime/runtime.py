@@ -28,7 +28,7 @@ from claude_sdk_pattern.plugins.hosted.protocol import (
 from claude_sdk_pattern.plugins.personas import offered_profiles
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin, PluginSet
 from claude_sdk_pattern.plugins.runtime.forwarding import Reports, ToolFailure, forwarding_server
-from claude_sdk_pattern.plugins.runtime.names import owners, server_names
+from claude_sdk_pattern.plugins.runtime.names import agent_name, owners, server_names
 from claude_sdk_pattern.plugins.runtime.native_folders import native_folder
 from claude_sdk_pattern.plugins.runtime.offer import Offer, agents_of
 from claude_sdk_pattern.plugins.runtime.plugin_at_work import (
@@ -221,6 +221,12 @@ class PluginRuntime:
             owners=owners(plugins),
             tool_count=tool_count,
             agents=agents,
+            native_agents=[
+                agent_name(plugin.name, agent)
+                for plugin in plugins
+                if plugin.package.format == "claude-code" and plugin.name in folders
+                for agent in plugin.package.inventory.agents
+            ],
             folders=folders,
             starts_servers=any(_starts_servers(plugin) for plugin in plugins if plugin.name in folders),
             hooks=hooks,
