@@ -13,6 +13,7 @@ from jsonschema.exceptions import SchemaError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from claude_sdk_pattern.plugins.versions import is_range, is_version
+from claude_sdk_pattern.policy.hooks import HookEvent
 
 MANIFEST_FILE: Final = "plugin.json"
 
@@ -67,19 +68,6 @@ PartName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*(:[A-Za
 
 PermissionModeName = Literal["default", "acceptEdits", "plan", "dontAsk"]
 PluginType = Literal["tool", "mcp", "skill", "endpoint"]
-
-HookEvent = Literal[
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "UserPromptSubmit",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "Notification",
-    "PermissionRequest",
-]
 
 Slot = Literal["side-panel", "message-renderer", "input-extension", "settings-section", "header-action"]
 
