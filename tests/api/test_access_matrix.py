@@ -78,6 +78,7 @@ ROUTES: dict[tuple[str, str], Needs | SessionAction] = {
     ("POST", "/api/v1/policy/explain"): Needs.SIGN_IN,
     ("POST", "/api/v1/policy/rules"): Needs.ADMIN,
     ("DELETE", "/api/v1/policy/rules/{rule_id}"): Needs.ADMIN,
+    ("GET", "/api/v1/profiles"): Needs.SIGN_IN,
     ("GET", "/api/v1/plugins"): Needs.SIGN_IN,
     ("POST", "/api/v1/plugins"): Needs.ADMIN,
     ("GET", _PLUGIN): Needs.SIGN_IN,

@@ -205,3 +205,109 @@ async def test_a_conversation_names_the_plugin_of_a_tool_and_goes_on_without_it(
     await expect(conversation(page)).to_be_visible()
     await page.get_by_role("button", name="Plugins of this conversation").click()
     await expect(dialog.get_by_role("switch", name="dice")).not_to_be_checked()
+
+
+def example(name: str, version: str) -> bytes:
+    """Return an archive of a version of one of the examples."""
+    root = EXAMPLES / name
+    files = {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+    path = "plugin.json" if "plugin.json" in files else ".claude-plugin/plugin.json"
+    files[path] = json.dumps(json.loads(files[path]) | {"version": version}).encode()
+    return zipped(files)
+
+
+@pytest.mark.usefixtures("without_plugins")
+async def test_each_kind_of_plugin_is_added_configured_activated_updated_and_removed(sign_in: SignIn) -> None:
+    page = await open_tab(sign_in)
+    # An MCP server, a skill, endpoints, and a folder in Claude Code's own format, with what can be configured.
+    kinds = {"notes": ("Title of the book", "Log"), "plain-english": None, "changelog": None}
+    kinds["triage"] = ("Secret that senders of reports sign them with", "canary-webhook-secret")
+    for name, setting in kinds.items():
+        await upload(page, "Upload plugin", example(name, "1.0.0"))
+        row = page.get_by_role("listitem", name=name, exact=True)
+        await expect(row).to_contain_text("New")
+        if setting is None:
+            await expect(row.get_by_role("button", name="Configure…")).to_have_count(0)
+        else:
+            await row.get_by_role("button", name="Configure…").click()
+            form = page.get_by_role("dialog", name=f"Configuration of {name}")
+            await form.get_by_label(setting[0]).fill(setting[1])
+            await form.get_by_role("button", name="Save").click()
+            await expect(form).to_have_count(0)
+        await row.get_by_role("button", name="Activate…").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Agree and activate").click()
+        await expect(row).to_contain_text("Active")
+        # It asks for nothing more, so it takes the old one's place without anybody's consent.
+        await upload(page, "Upload plugin", example(name, "1.1.0"))
+        await expect(row).to_contain_text("1.1.0")
+        await expect(row).to_contain_text("Active")
+        await expect(row).not_to_contain_text("Update to")
+        await row.get_by_role("button", name="Deactivate").click()
+        await expect(row).to_contain_text("Off")
+        await row.get_by_role("button", name="Remove").click()
+        await page.get_by_role("dialog", name=f"Remove {name}?").get_by_role("button", name="Remove").click()
+        await expect(row).to_have_count(0)
+
+
+@pytest.mark.usefixtures("without_plugins")
+async def test_the_list_shows_what_others_do_without_a_reload(server: Server, sign_in: SignIn) -> None:
+    page = await open_tab(sign_in)
+    await expect(page.get_by_text("There are no plugins yet.")).to_be_visible()
+    async with server.client("ada") as ada:
+        (await ada.post("/api/v1/plugins", files={"file": ("a.zip", dice(), "application/zip")})).raise_for_status()
+        row = page.get_by_role("listitem", name="dice")
+        await expect(row).to_contain_text("New")
+        # What somebody is reading does not change under their eyes, and they learn that it did.
+        await row.get_by_role("button", name=re.compile("^dice")).click()
+        await row.get_by_role("button", name="Activate…").click()
+        consent = page.get_by_role("dialog", name="Activate dice 1.0.0?")
+        await expect(consent).to_be_visible()
+        more = dice(version="1.1.0", permissions={"tools": ["mcp__dice__roll"], "hosts": ["more.example.org"]})
+        (await ada.post("/api/v1/plugins", files={"file": ("a.zip", more, "application/zip")})).raise_for_status()
+        await expect(consent.get_by_role("status")).to_contain_text("has changed since you opened this")
+        await expect(consent).not_to_contain_text("more.example.org")
+        await consent.get_by_role("button", name="Show what it asks for now").click()
+        again = page.get_by_role("dialog", name="Activate dice 1.1.0?")
+        await expect(again).to_contain_text("more.example.org")
+        await again.get_by_role("button", name="Agree and activate").click()
+        await expect(row).to_contain_text("Active")
+        (await ada.post("/api/v1/plugins/dice/deactivate")).raise_for_status()
+        await expect(row).to_contain_text("Off")
+
+
+async def test_the_open_tab_is_in_sight_on_a_phone(sign_in: SignIn) -> None:
+    page = await sign_in(username="ada", viewport={"width": 390, "height": 844}, has_touch=True)
+    tabs = page.get_by_role("navigation", name="Administration").get_by_role("link")
+    await page.goto("/admin/plugins")
+    await expect(tabs.first).to_be_visible()
+    for path in [await tab.get_attribute("href") for tab in await tabs.all()]:
+        await page.goto(str(path))
+        # Wholly but for the line below it, or the rest of its name is behind the edge.
+        await expect(tabs.and_(page.locator("[aria-current=page]"))).to_be_in_viewport(ratio=0.95)
+
+
+@pytest.mark.usefixtures("without_plugins")
+async def test_a_new_chat_has_a_profile_and_its_switches_tell_what_is_on(server: Server, sign_in: SignIn) -> None:
+    async with server.client("ada") as ada, server.client("alice") as alice:
+        archives = {"dice": dice(), "plain-english": example("plain-english", "1.0.0")}
+        for name, archive in archives.items():
+            form = {"file": ("plugin.zip", archive, "application/zip")}
+            (await ada.post("/api/v1/plugins", files=form)).raise_for_status()
+            (await ada.post(f"/api/v1/plugins/{name}/activate")).raise_for_status()
+        page = await sign_in()
+        await page.get_by_role("button", name="Profile").click()
+        await page.get_by_role("dialog", name="Profile").get_by_role("button", name="Plain writer").click()
+        await say(page, "hello")
+        await expect(page.get_by_test_id("session-profile")).to_have_text("Plain writer")
+        await page.reload()
+        await expect(page.get_by_test_id("session-profile")).to_have_text("Plain writer")
+        # One that was made with some plugins has the others off.
+        made = (await alice.post("/api/v1/sessions", json={"title": "some", "plugins": ["dice"]})).json()
+        await page.goto(f"/s/{made['id']}")
+        await page.get_by_role("button", name="Plugins of this conversation").click()
+        dialog = page.get_by_role("dialog", name="Plugins of this conversation")
+        await expect(dialog.get_by_role("switch", name="plain-english")).not_to_be_checked()
+        await expect(dialog.get_by_role("switch", name="dice")).to_be_checked()
+        await dialog.get_by_role("switch", name="plain-english").click()
+        await expect(dialog.get_by_role("switch", name="plain-english")).to_be_checked()
+        await expect(dialog.get_by_role("switch", name="dice")).to_be_checked()

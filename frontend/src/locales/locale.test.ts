@@ -36,7 +36,12 @@ test("every failure and notice of the protocol has words here", () => {
   const codesOf = (where: string) =>
     Array.from(protocol.matchAll(new RegExp(`^\\| \`(\\w+)\` \\| ${where}\\b`, "gm")), ([, code]) => code);
   // They name a time, a file or a plugin, which only the server's own words tell.
-  const ownWords = ["session_duration_warning", "attachment_not_shown", "plugin_not_loaded"];
+  const ownWords = [
+    "session_duration_warning",
+    "attachment_not_shown",
+    "plugin_not_loaded",
+    "profile_missing",
+  ];
   const codes = [...codesOf("tape"), ...codesOf("notice")];
   expect(codes.length).toBeGreaterThan(15);
   const told = new Set([...keysOf(en), ...ownWords.map((code) => `notice.${code}`)]);

@@ -90,6 +90,7 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
     policy.InputRefusedError: ProblemKind(status=422, code="input_refused", title="Input not allowed"),
     policy.UnknownRuleError: ProblemKind(status=404, code="rule_not_found", title="No such rule"),
     plugins.UnknownPluginError: ProblemKind(status=404, code="plugin_not_found", title="No such plugin"),
+    plugins.UnknownProfileError: ProblemKind(status=404, code="profile_not_found", title="No such profile"),
     plugins.InvalidPluginError: ProblemKind(status=422, code="plugin_invalid", title="No valid plugin"),
     plugins.InvalidConfigError: ProblemKind(status=422, code="plugin_config_invalid", title="Invalid configuration"),
     plugins.PluginChangedError: ProblemKind(status=409, code="plugin_changed", title="The plugin has changed"),

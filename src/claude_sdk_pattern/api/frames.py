@@ -232,7 +232,10 @@ class You(_Frame):
 
 
 class HelloFrame(_Frame):
-    """The first frame. With ``resume`` "gap" the client drops what it has; events follow from ``from_seq`` on."""
+    """The first frame. With ``resume`` "gap" the client drops what it has; events follow from ``from_seq`` on.
+
+    ``plugins`` and ``profile_display_name`` are as in :class:`~claude_sdk_pattern.api.schemas.SessionView`.
+    """
 
     type: Literal["hello"] = "hello"
     protocol: str = PROTOCOL
@@ -240,6 +243,9 @@ class HelloFrame(_Frame):
     title: str
     model: str
     permission_mode: str
+    plugins: tuple[str, ...]
+    profile: str | None
+    profile_display_name: str | None
     status: StatusName
     last_seq: int
     cost_usd: float

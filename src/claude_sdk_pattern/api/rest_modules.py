@@ -15,6 +15,7 @@ from claude_sdk_pattern.api import (
     plugin_endpoints,
     plugins,
     policy,
+    profiles,
     sessions,
 )
 
@@ -26,6 +27,7 @@ REST_MODULES = (
     attachments,
     event_stream,
     policy,
+    profiles,
     plugins,
     marketplaces,
     admin_users,

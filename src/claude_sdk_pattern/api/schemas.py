@@ -38,6 +38,9 @@ class CreateSession(_Body):
     plugins: tuple[PluginName, ...] | None = Field(
         default=None, max_length=500, description="Names of the plugins it works with; left out: all that are active."
     )
+    profile: PluginName | None = Field(
+        default=None, description="Who its agent is: `name` of a profile on offer. Cannot be changed later."
+    )
 
 
 class UpdateSession(_Body):
@@ -49,7 +52,11 @@ class UpdateSession(_Body):
 
 
 class SessionView(_Body):
-    """A session. ``cost_usd`` is its total so far, ``last_seq`` the number of its last event."""
+    """A session. ``cost_usd`` is its total so far, ``last_seq`` the number of its last event.
+
+    ``plugins`` are those that its next agent process works with; ``profile_display_name`` is null also for a profile
+    that none of them has now.
+    """
 
     id: str
     title: str
@@ -57,6 +64,9 @@ class SessionView(_Body):
     owner: str
     model: str
     permission_mode: str
+    plugins: list[str]
+    profile: str | None
+    profile_display_name: str | None
     last_seq: int
     cost_usd: float
     context_percent: float | None

@@ -98,6 +98,7 @@ async def create_session(body: CreateSession, user: CurrentUser, services: Servi
         permission_mode=body.permission_mode,
         output_schema=body.output_schema,
         plugins=body.plugins,
+        profile=body.profile,
     )
     await services.audit.record(AuditAction.SESSION_CREATED, actor=user.id, target=session.id)
     return _view(services, session)
@@ -255,6 +256,7 @@ def _check_schema(schema: dict[str, Any]) -> None:
 
 
 def _view(services: Services, session: Session) -> SessionView:
+    profile = services.manager.profile_of(session)
     return SessionView(
         id=session.id,
         title=session.title,
@@ -262,6 +264,9 @@ def _view(services: Services, session: Session) -> SessionView:
         owner=session.owner_id,
         model=session.model,
         permission_mode=session.permission_mode,
+        plugins=sorted(services.manager.plugins_of(session).names),
+        profile=session.profile,
+        profile_display_name=None if profile is None else profile.declared.display_name,
         last_seq=session.last_seq,
         cost_usd=session.cost_usd,
         context_percent=session.context_percent,

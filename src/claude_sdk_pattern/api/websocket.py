@@ -257,13 +257,18 @@ class _Chat:
                 await self._send(event.frame.decode())
 
     async def _hello(self, *, resume: Literal["ok", "gap"], from_seq: int) -> str:
-        session = await self._services.manager.get(self._session.id)
+        manager = self._services.manager
+        session = await manager.get(self._session.id)
+        profile = manager.profile_of(session)
         return HelloFrame(
             session_id=session.id,
             title=session.title,
             model=session.model,
             permission_mode=session.permission_mode,
-            status=self._services.manager.status(session.id),
+            plugins=tuple(sorted(manager.plugins_of(session).names)),
+            profile=session.profile,
+            profile_display_name=None if profile is None else profile.declared.display_name,
+            status=manager.status(session.id),
             last_seq=session.last_seq,
             cost_usd=session.cost_usd,
             context_percent=session.context_percent,

@@ -268,6 +268,11 @@ class Settings(SecretSettings):
         description="Name of the user in whose name plugins begin sessions when a public endpoint of theirs is asked. "
         "Unset: that is refused.",
     )
+    tool_search_min_tools: int = Field(
+        default=50,
+        ge=0,
+        description="From so many tools of plugins on, the model is not given them all but looks up those it needs.",
+    )
     max_workspace_mb: int = Field(
         default=5120,
         ge=1,

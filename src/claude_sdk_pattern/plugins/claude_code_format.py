@@ -6,10 +6,10 @@ asked of Claude Code itself; see :mod:`claude_sdk_pattern.plugins.cli_validation
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, cast
 
 from claude_sdk_pattern.plugins.errors import InvalidPluginError, PluginProblem
-from claude_sdk_pattern.plugins.manifest import HOST_NAME, HookEvent, Permissions
+from claude_sdk_pattern.plugins.manifest import HOST_NAME, Permissions
 from claude_sdk_pattern.plugins.manifest_reading import read_json
 from claude_sdk_pattern.plugins.package import Inventory, PluginPackage
 from claude_sdk_pattern.plugins.skill_format import (
@@ -20,6 +20,7 @@ from claude_sdk_pattern.plugins.skill_format import (
     skill_names,
     skill_problems,
 )
+from claude_sdk_pattern.policy.hooks import HOOK_EVENTS
 
 MANIFEST: Final = ".claude-plugin/plugin.json"
 
@@ -36,7 +37,7 @@ _OTHER: Final = {
     "channels": ("channels", "channels"),
 }
 
-_SDK_EVENTS: Final = frozenset(get_args(HookEvent))
+_SDK_EVENTS: Final = frozenset[str](HOOK_EVENTS)
 
 
 def is_here(root: Path) -> bool:

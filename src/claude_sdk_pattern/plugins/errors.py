@@ -56,6 +56,14 @@ class UnknownPluginError(PluginError):
         self.name = name
 
 
+class UnknownProfileError(PluginError):
+    """No active plugin has a profile of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"No active plugin has a profile {name}.")
+        self.name = name
+
+
 class InvalidPluginError(PluginError):
     """A folder is no valid plugin; ``problems`` are all that were found, at least one."""
 

@@ -13,6 +13,7 @@ from jsonschema.exceptions import SchemaError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from claude_sdk_pattern.plugins.versions import is_range, is_version
+from claude_sdk_pattern.policy.hooks import HookEvent
 
 MANIFEST_FILE: Final = "plugin.json"
 
@@ -62,20 +63,11 @@ ShortText = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 LongText = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
 HostName = Annotated[str, StringConstraints(pattern=HOST_NAME.pattern, max_length=260)]
 
-PluginType = Literal["tool", "mcp", "skill", "endpoint"]
+PartName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*(:[A-Za-z0-9][\w.-]*)?$", max_length=200)]
+"""A skill or subagent of the same plugin, or ``plugin:name`` for one of another."""
 
-HookEvent = Literal[
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "UserPromptSubmit",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "Notification",
-    "PermissionRequest",
-]
+PermissionModeName = Literal["default", "acceptEdits", "plan", "dontAsk"]
+PluginType = Literal["tool", "mcp", "skill", "endpoint"]
 
 Slot = Literal["side-panel", "message-renderer", "input-extension", "settings-section", "header-action"]
 
@@ -220,12 +212,23 @@ class Agent(_Prompted):
 
 
 class Profile(_Prompted):
-    """Who an agent is: a system prompt with a name that people see."""
+    """Who an agent is: a system prompt with a name that people see. What it leaves out is as in any other session.
+
+    Attributes:
+        model: of sessions that ask for no other; so is ``permission_mode``.
+        plugins: those that its sessions are made with, besides its own; left out: all that are active.
+        skills: those that its agents are told of; left out: all of its plugins. A name without the plugin before it,
+            as in ``other-plugin:skill``, is of its own plugin.
+        agents: subagents of plugins that its agents may call, named likewise; left out: all.
+    """
 
     display_name: ShortText
     description: ShortText | None = None
     model: ShortText | None = None
-    skills: tuple[ShortText, ...] = ()
+    permission_mode: PermissionModeName | None = None
+    plugins: tuple[Name, ...] | None = None
+    skills: tuple[PartName, ...] | None = None
+    agents: tuple[PartName, ...] | None = None
 
 
 class Manifest(_Part):

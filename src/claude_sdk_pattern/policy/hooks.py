@@ -32,12 +32,13 @@ type HookEvent = Literal[
     "SessionStart",
     "SessionEnd",
     "PreCompact",
+    "PermissionRequest",
     "Stop",
 ]
 
 HOOK_EVENTS: tuple[HookEvent, ...] = (
     "PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Notification", "SubagentStart",
-    "SubagentStop", "SessionStart", "SessionEnd", "PreCompact", "Stop",
+    "SubagentStop", "SessionStart", "SessionEnd", "PreCompact", "PermissionRequest", "Stop",
 )  # fmt: skip
 
 type HookKind = Literal["security", "observing"]

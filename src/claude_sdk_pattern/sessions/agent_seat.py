@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 import orjson
+import structlog
 from claude_agent_sdk import PermissionMode
 
+from claude_sdk_pattern.plugins.personas import Persona, find_profile
 from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.sessions.agent_process import AgentListener, AgentProcess
 from claude_sdk_pattern.sessions.options import AgentProfile
@@ -17,6 +19,8 @@ from claude_sdk_pattern.sessions.process_factory import ProcessFactory
 from claude_sdk_pattern.sessions.repository import Session
 from claude_sdk_pattern.sessions.slots import ProcessSlots, SlotHolder
 from claude_sdk_pattern.telemetry.metrics import Metrics, Start
+
+logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,10 @@ class SessionAgent(AgentListener, Protocol):
         Raises:
             AgentStartError: that cannot be found out now.
         """
+        ...
+
+    def on_profile_missing(self, profile: str) -> None:
+        """Learn that the process begins without the session's profile, because no plugin of the session has it."""
         ...
 
     def on_memory_lost(self) -> None:
@@ -124,7 +132,7 @@ class AgentSeat:
         schema = None if session.output_schema is None else orjson.dumps(session.output_schema).decode()
         # Kept as long as the process lives: what is activated or changed meanwhile is for its successor.
         plugins = session.plugins.among(self._source.active_plugins())
-        profile = AgentProfile(output_schema=schema, plugins=plugins)
+        profile = AgentProfile(output_schema=schema, plugins=plugins, persona=self._persona(session, plugins))
         mode = cast("PermissionMode", session.permission_mode)
         # A warm process works in a folder of its own, so a session that has one already cannot use it.
         if session.workspace_id is None and (warm := self._source.pool.adopt(profile)) is not None:
@@ -149,6 +157,18 @@ class AgentSeat:
         if checkpoint is not None:
             self._agent.on_memory_lost()
         return fresh, "cold"
+
+    def _persona(self, session: Session, plugins: PluginSet) -> Persona | None:
+        if session.profile is None:
+            return None
+        offered = find_profile(plugins, session.profile)
+        try:
+            if offered is not None:
+                return offered.persona()
+        except (OSError, UnicodeDecodeError):
+            logger.exception("profile_unreadable", profile=session.profile)
+        self._agent.on_profile_missing(session.profile)
+        return None
 
 
 async def apply_settings(process: AgentProcess, session: Session) -> None:

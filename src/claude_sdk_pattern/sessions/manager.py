@@ -17,7 +17,9 @@ from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.model_gateway.proxy import ModelGateway
-from claude_sdk_pattern.plugins.errors import UnknownPluginError
+from claude_sdk_pattern.plugins.errors import UnknownPluginError, UnknownProfileError
+from claude_sdk_pattern.plugins.manifest import Profile
+from claude_sdk_pattern.plugins.personas import OfferedProfile, find_profile, offered_profiles
 from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.attachments import AttachmentStore
@@ -236,13 +238,18 @@ class SessionManager:
         permission_mode: str | None = None,
         output_schema: dict[str, Any] | None = None,
         plugins: Iterable[str] | None = None,
+        profile: str | None = None,
     ) -> Session:
         """Make a session. No process is started for it until its first message.
 
-        ``plugins`` are the names of those it works with; None for all that are active, now or later.
+        Args:
+            plugins: the names of those it works with; None for all that are active, now or later.
+            profile: ``plugin:profile``; it narrows the plugins, and is asked for a model and a permission mode where
+                none is given.
 
         Raises:
-            UnknownPluginError: one of these is not active.
+            UnknownPluginError: one of the plugins is not active.
+            UnknownProfileError: no active plugin has such a profile.
             ShuttingDownError: the server is stopping.
         """
         if self.is_closing:
@@ -251,14 +258,38 @@ class SessionManager:
             plugins = set(plugins)
             if unknown := sorted(plugins - self._active_plugins().names):
                 raise UnknownPluginError(unknown[0])
+        declared: Profile | None = None
+        if profile is not None:
+            offered = find_profile(self._active_plugins(), profile)
+            if offered is None:
+                raise UnknownProfileError(profile)
+            declared = offered.declared
+            if plugins is not None:
+                plugins &= offered.plugins or plugins
+                plugins.add(offered.plugin.name)
+            else:
+                plugins = offered.plugins
         return await self.repository.create(
             owner_id=owner_id,
             title=title or UNTITLED,
-            model=model or self._settings.default_model,
-            permission_mode=permission_mode or "acceptEdits",
+            model=model or (declared and declared.model) or self._settings.default_model,
+            permission_mode=permission_mode or (declared and declared.permission_mode) or "acceptEdits",
             output_schema=output_schema,
             plugins=PluginChoice.of_names(plugins),
+            profile=profile,
         )
+
+    def profiles(self) -> Iterable[OfferedProfile]:
+        """Return the profiles that a session can be made with now."""
+        return offered_profiles(self._active_plugins())
+
+    def plugins_of(self, session: Session) -> PluginSet:
+        """Return the plugins that the session's next agent process works with, if nothing changes until then."""
+        return session.plugins.among(self._active_plugins())
+
+    def profile_of(self, session: Session) -> OfferedProfile | None:
+        """Return the session's profile; None if it has none, or if no plugin of the session has it now."""
+        return None if session.profile is None else find_profile(self.plugins_of(session), session.profile)
 
     async def get(self, session_id: str) -> Session:
         """Return a session.
@@ -317,6 +348,7 @@ class SessionManager:
             permission_mode=source.permission_mode,
             output_schema=source.output_schema,
             plugins=source.plugins,
+            profile=source.profile,
             agent_session_id=memory,
             workspace_id=await self._copy_files(source, None if at_seq is None else place.files),
             forked_from=source.id,

@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from claude_agent_sdk import CanUseTool, ClaudeAgentOptions, PermissionMode, SandboxSettings, SessionStore
+from claude_agent_sdk import (
+    AgentDefinition,
+    CanUseTool,
+    ClaudeAgentOptions,
+    PermissionMode,
+    SandboxSettings,
+    SessionStore,
+)
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.housing import Housing
 from claude_sdk_pattern.isolation.launcher import TOKEN_VARIABLE
 from claude_sdk_pattern.isolation.probe import CommandSandbox
 from claude_sdk_pattern.model_gateway.exchange import PINGS_ONLY_FACTOR
+from claude_sdk_pattern.plugins.personas import Persona
 from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.plugins.runtime.offer import Offer
 from claude_sdk_pattern.policy.hooks import HookEvent
@@ -42,6 +50,8 @@ class AgentProfile:
     """Files and folders of the host that the agent sees besides its own, by absolute path; it cannot change them."""
     plugins: PluginSet = NO_PLUGINS
     """The plugins it works with."""
+    persona: Persona | None = None
+    """Who its agent is; None for nobody in particular."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +65,8 @@ class ProcessPlan:
     workspace: Path
     config_dir: Path
     token: str
+    system_prompt: Path | None = None
+    """The file with the system prompt of a persona. A file, because an argument has at most 128 KiB."""
 
 
 class OptionsBuilder:
@@ -95,6 +107,7 @@ class OptionsBuilder:
             env=self._environment(plan, profile, offer),
             resume=plan.agent_session_id if plan.resume else None,
             session_id=None if plan.resume else plan.agent_session_id,
+            system_prompt=None if plan.system_prompt is None else {"type": "file", "path": str(plan.system_prompt)},
             model=model,
             permission_mode=cli_mode(permission_mode),
             # No max_budget_usd: a process counts only what it has itself spent, by its own price list. The gateway
@@ -106,7 +119,10 @@ class OptionsBuilder:
             setting_sources=[],
             strict_mcp_config=not offer.starts_servers,
             mcp_servers=dict(offer.servers),
-            agents=dict(offer.agents) or None,
+            agents=_agents(profile, offer) or None,
+            # Those in Claude Code's own format are found by Claude Code, and can only be denied.
+            disallowed_tools=[f"Agent({name})" for name in offer.native_agents if not _may_call(profile, name)],
+            skills=_skills(profile),
             plugins=[{"type": "local", "path": str(folder)} for folder in offer.folders.values()],
             sandbox=_command_sandbox(self._housing.command_sandbox, settings.egress_allowed_hosts),
             max_buffer_size=MAX_LINE_BYTES,
@@ -146,6 +162,8 @@ class OptionsBuilder:
             # Turns that nobody asked for have nobody to read them, and their output files grow without bound.
             "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
             "MCP_TOOL_TIMEOUT": str(MCP_TOOL_TIMEOUT_MS),
+            # Said either way: by itself the CLI goes by the address of the model, which here is always the gateway's.
+            "ENABLE_TOOL_SEARCH": str(offer.tool_count >= settings.tool_search_min_tools).lower(),
             "DISABLE_AUTOUPDATER": "1",
         }
 
@@ -155,6 +173,20 @@ def _output_format(profile: AgentProfile) -> dict[str, Any] | None:
         return None
     # The CLI takes the schema as an object; the profile keeps it as text so that it can be compared and hashed.
     return {"type": "json_schema", "schema": json.loads(profile.output_schema)}
+
+
+def _agents(profile: AgentProfile, offer: Offer) -> dict[str, AgentDefinition]:
+    return {name: agent for name, agent in offer.agents.items() if _may_call(profile, name)}
+
+
+def _may_call(profile: AgentProfile, agent: str) -> bool:
+    allowed = None if profile.persona is None else profile.persona.agents
+    return allowed is None or agent in allowed
+
+
+def _skills(profile: AgentProfile) -> list[str] | None:
+    persona = profile.persona
+    return None if persona is None or persona.skills is None else list(persona.skills)
 
 
 def _command_sandbox(kind: CommandSandbox, hosts: Sequence[str]) -> SandboxSettings | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import override
 
 from claude_agent_sdk import PermissionMode
@@ -11,6 +12,7 @@ from uuid_utils import uuid4
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.housing import Housing
 from claude_sdk_pattern.model_gateway.tokens import AgentCredential, AgentTokens
+from claude_sdk_pattern.plugins.personas import Persona
 from claude_sdk_pattern.plugins.runtime.runtime import PluginRuntime
 from claude_sdk_pattern.policy.hooks import HookEvent
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
@@ -48,6 +50,12 @@ class _ProcessTranscripts(TranscriptStore):
         # Whoever has the session now has resumed this transcript; a second branch in it would change its memory.
         session_id = self._credential.session_id
         return session_id is None or self._leases.holds(session_id)
+
+
+def _written(config_dir: Path, persona: Persona) -> Path:
+    file = config_dir / "system-prompt.md"
+    file.write_text(persona.prompt, "utf-8")
+    return file
 
 
 class ProcessFactory:
@@ -209,13 +217,15 @@ class ProcessFactory:
             plugins=profile.plugins,
             on_ended=clean_up,
         )
+        config_dir = self._workspaces.create_private(process_id)
         plan = ProcessPlan(
             process_id=process_id,
             agent_session_id=agent_session_id,
             resume=resume,
             workspace=await self._workspaces.hand_over(workspace_id),
-            config_dir=self._workspaces.create_private(process_id),
+            config_dir=config_dir,
             token=token,
+            system_prompt=None if profile.persona is None else _written(config_dir, profile.persona),
         )
         offer = self._plugins.offer(profile.plugins, process.on_tool_failure)
         process.use(offer, on_problem=self._plugins.told_as_broken)

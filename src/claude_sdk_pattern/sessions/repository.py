@@ -26,6 +26,7 @@ class Session:
     permission_mode: str
     output_schema: dict[str, Any] | None
     plugins: PluginChoice
+    profile: str | None
     agent_session_id: str | None
     workspace_id: str | None
     forked_from: str | None
@@ -76,6 +77,7 @@ class SessionRepository:
         permission_mode: str,
         output_schema: dict[str, Any] | None = None,
         plugins: PluginChoice | None = None,
+        profile: str | None = None,
         agent_session_id: str | None = None,
         workspace_id: str | None = None,
         forked_from: str | None = None,
@@ -91,6 +93,7 @@ class SessionRepository:
             permission_mode=permission_mode,
             output_schema=output_schema,
             plugins=None if plugins is None else plugins.to_row(),
+            profile=profile,
             agent_session_id=agent_session_id,
             workspace_id=workspace_id,
             forked_from=forked_from,
@@ -228,6 +231,7 @@ def _session(row: SessionRow, last_seq: int) -> Session:
         permission_mode=row.permission_mode,
         output_schema=row.output_schema,
         plugins=PluginChoice.from_row(row.plugins),
+        profile=row.profile,
         agent_session_id=row.agent_session_id,
         workspace_id=row.workspace_id,
         forked_from=row.forked_from,

@@ -330,6 +330,12 @@ class TurnRunner(SessionAgent, PolicyHost):
         if self._narrator.status != "preparing":
             self._narrator.set_status("preparing")
 
+    def on_profile_missing(self, profile: str) -> None:
+        """Tell that the agent is nobody in particular for now."""
+        logger.warning("profile_missing", session_id=self._state.session.id, profile=profile)
+        message = f"The profile {profile} is not to be had any more. The agent goes on without it."
+        self._emit_if_possible(events.Notice(code="profile_missing", message=message))
+
     def on_memory_lost(self) -> None:
         """Tell that the agent begins without what was said before."""
         logger.warning("agent_memory_lost", session_id=self._state.session.id)

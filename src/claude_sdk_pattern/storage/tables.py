@@ -163,6 +163,8 @@ class SessionRow(Base):
     output_schema: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     # As sessions/plugin_choice.py has it; nothing for a session that works with every active plugin.
     plugins: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    # ``plugin:profile``; nothing for a session that was made without one.
+    profile: Mapped[str | None] = mapped_column(String(200))
     # The id the agent process keeps its own transcript under, and the folder it works in. Both exist before the
     # session when a warm process is adopted, so neither can be derived from the session's id.
     agent_session_id: Mapped[str | None] = mapped_column(String(36), unique=True)

@@ -1,4 +1,4 @@
-import { Suspense } from "react";
+import { Suspense, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 
 import { adminTabs } from "@/features/admin/admin-tabs";
@@ -17,6 +17,12 @@ export function AdminPage({ tab, start }: AdminPageProps) {
   const role = useAppStore((state) => state.me?.role ?? "user");
   const tabs = adminTabs.filter((one) => includesRole(role, one.role));
   const current = tabs.find(({ id }) => id === tab) ?? tabs[0];
+  const currentRef = useRef<HTMLAnchorElement>(null);
+  const currentId = current?.id;
+  // On a phone there are more tabs than fit beside each other.
+  useEffect(() => {
+    if (currentId) currentRef.current?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [currentId]);
   return (
     <>
       <PageHeader title={t("admin.title")} start={start} />
@@ -26,6 +32,7 @@ export function AdminPage({ tab, start }: AdminPageProps) {
             {tabs.map(({ id }) => (
               <Link
                 key={id}
+                ref={id === current?.id ? currentRef : undefined}
                 to={adminPath(id)}
                 aria-current={id === current?.id ? "page" : undefined}
                 className={cn(

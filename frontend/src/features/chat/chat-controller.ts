@@ -105,6 +105,8 @@ function greet(sessionId: string, hello: HelloFrame): void {
     title: hello.title ?? null,
     model: hello.model ?? null,
     permissionMode: hello.permission_mode ?? null,
+    plugins: hello.plugins ?? [],
+    profile: hello.profile_display_name ?? null,
     status: hello.status ?? "idle",
     lastSeq: hello.last_seq,
     costUsd: hello.cost_usd ?? 0,

@@ -27,6 +27,7 @@ export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
   const context = useTranscript((transcript) => transcript.context);
   const title = settings.title ?? facts?.title ?? row?.title ?? "";
   const cost = Math.max(tapeCost, facts?.costUsd ?? 0, row?.cost_usd ?? 0);
+  const profile = facts ? facts.profile : (row?.profile_display_name ?? null);
   const percent = context?.percent ?? facts?.contextPercent ?? row?.context_percent ?? null;
   return (
     <header
@@ -41,6 +42,15 @@ export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
           <h1 className="min-w-0 flex-1 truncate font-semibold tracking-[-0.01em]">
             {title === "" ? t("sessions.untitled") : title}
           </h1>
+          {profile !== null && (
+            <span
+              title={t("profile.label")}
+              data-testid="session-profile"
+              className="max-w-40 truncate rounded-full bg-accent-wash px-2.5 py-0.5 text-xs font-medium text-accent max-sm:max-w-24"
+            >
+              {profile}
+            </span>
+          )}
           <div className="flex shrink-0 items-center gap-3 text-xs text-ink-faint tabular-nums">
             {cost > 0 && (
               <span title={t("header.cost")} data-testid="session-cost">

@@ -119,7 +119,15 @@ describe("the status", () => {
   test("is what the server said at the connection until the tape says something newer", () => {
     render(<MessageList />);
     arrive([message("hi"), result(), status("idle")]);
-    const facts = { title: null, model: null, permissionMode: null, costUsd: 0, contextPercent: null };
+    const facts = {
+      title: null,
+      model: null,
+      permissionMode: null,
+      plugins: [],
+      profile: null,
+      costUsd: 0,
+      contextPercent: null,
+    };
     act(() => useAppStore.getState().setFacts("s1", { ...facts, status: "hibernated", lastSeq: seq }));
     expect(screen.getByTestId("quiet-line").textContent).toContain("Asleep");
     act(() => useAppStore.getState().setStatus("s1", "server_shutting_down"));

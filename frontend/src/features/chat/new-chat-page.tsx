@@ -6,6 +6,8 @@ import { Composer } from "@/features/chat/composer/composer";
 import type { PermissionMode } from "@/features/chat/session-commands";
 import { ModePicker } from "@/features/chat/settings/mode-picker";
 import { ModelPicker } from "@/features/chat/settings/model-picker";
+import { ProfilePicker } from "@/features/chat/settings/profile-picker";
+import { useProfiles } from "@/features/chat/settings/use-profiles";
 import { startChat } from "@/features/chat/start-chat";
 import { navigate, sessionPath } from "@/shared/lib/router";
 import { useAppStore } from "@/shared/store/app-store";
@@ -19,12 +21,19 @@ export function NewChatPage() {
   const { t } = useTranslation();
   const [isStarting, setIsStarting] = useState(false);
   const [model, setModel] = useState<string | null>(null);
-  const [mode, setMode] = useState<PermissionMode>(usualMode);
+  const [mode, setMode] = useState<PermissionMode | null>(null);
+  const profiles = useProfiles();
+  const [profile, setProfile] = useState<string | null>(null);
+  const chosen = profiles.find(({ name }) => name === profile);
 
   const start = async (text: string) => {
     setIsStarting(true);
     try {
-      const id = await startChat(text, { permission_mode: mode, ...(model !== null && { model }) });
+      const id = await startChat(text, {
+        ...(mode !== null && { permission_mode: mode }),
+        ...(model !== null && { model }),
+        ...(chosen && { profile: chosen.name }),
+      });
       if (id !== null) navigate(sessionPath(id));
       setIsStarting(false);
     } catch (error) {
@@ -69,8 +78,11 @@ export function NewChatPage() {
         isDisabled={isStarting}
         controls={
           <>
-            <ModePicker mode={mode} onChange={setMode} />
-            <ModelPicker model={model} onChange={setModel} />
+            <ModePicker mode={mode ?? chosen?.permission_mode ?? usualMode} onChange={setMode} />
+            <ModelPicker model={model ?? chosen?.model ?? null} onChange={setModel} />
+            {profiles.length > 0 && (
+              <ProfilePicker profiles={profiles} profile={chosen?.name ?? null} onChange={setProfile} />
+            )}
           </>
         }
         onSend={({ text }) => void start(text)}

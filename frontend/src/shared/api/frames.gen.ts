@@ -125,6 +125,8 @@ type: "ping"
 }
 /**
  * The first frame. With ``resume`` "gap" the client drops what it has; events follow from ``from_seq`` on.
+ * 
+ * ``plugins`` and ``profile_display_name`` are as in :class:`~claude_sdk_pattern.api.schemas.SessionView`.
  */
 export interface HelloFrame {
 context_percent: (number | null)
@@ -134,6 +136,9 @@ last_seq: number
 model: string
 participants: Participant[]
 permission_mode: string
+plugins: string[]
+profile: (string | null)
+profile_display_name: (string | null)
 protocol?: string
 resume: ("ok" | "gap")
 session_id: string

@@ -861,6 +861,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/profiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Profiles
+         * @description List the profiles of the active plugins.
+         */
+        get: operations["list_profiles_api_v1_profiles_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions": {
         parameters: {
             query?: never;
@@ -1422,6 +1442,11 @@ export interface components {
              * @description Names of the plugins it works with; left out: all that are active.
              */
             plugins?: string[] | null;
+            /**
+             * Profile
+             * @description Who its agent is: `name` of a profile on offer. Cannot be changed later.
+             */
+            profile?: string | null;
             /** Title */
             title?: string | null;
         };
@@ -2009,6 +2034,40 @@ export interface components {
             title: string;
         };
         /**
+         * ProfileList
+         * @description All profiles on offer, in the order of their names.
+         */
+        ProfileList: {
+            /** Items */
+            items: components["schemas"]["ProfileView"][];
+        };
+        /**
+         * ProfileView
+         * @description A profile on offer. Null: as in any other session.
+         */
+        ProfileView: {
+            /** Description */
+            description: string | null;
+            /** Display Name */
+            display_name: string;
+            /** Model */
+            model: string | null;
+            /**
+             * Name
+             * @description `plugin:profile`; what a session is made with.
+             */
+            name: string;
+            /** Permission Mode */
+            permission_mode: string | null;
+            /** Plugin */
+            plugin: string;
+            /**
+             * Plugins
+             * @description The plugins that its sessions are made with.
+             */
+            plugins: string[] | null;
+        };
+        /**
          * RefreshBody
          * @description The refresh token, for programs; browsers send it as a cookie.
          */
@@ -2155,6 +2214,9 @@ export interface components {
         /**
          * SessionView
          * @description A session. ``cost_usd`` is its total so far, ``last_seq`` the number of its last event.
+         *
+         *     ``plugins`` are those that its next agent process works with; ``profile_display_name`` is null also for a profile
+         *     that none of them has now.
          */
         SessionView: {
             /** Context Percent */
@@ -2183,6 +2245,12 @@ export interface components {
             owner: string;
             /** Permission Mode */
             permission_mode: string;
+            /** Plugins */
+            plugins: string[];
+            /** Profile */
+            profile: string | null;
+            /** Profile Display Name */
+            profile_display_name: string | null;
             /**
              * Status
              * @enum {string}
@@ -3982,6 +4050,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    list_profiles_api_v1_profiles_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProfileList"];
+                };
             };
             /** @description A problem */
             default: {

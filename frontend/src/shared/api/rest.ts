@@ -13,7 +13,16 @@ export type AuditEntry = Readonly<Schemas["AuditEntryView"]>;
 export type AuditPage = Readonly<Schemas["AuditPage"]>;
 export type AuditChain = Readonly<Schemas["AuditChain"]>;
 
-export type SessionSettings = Partial<Readonly<Pick<Schemas["CreateSession"], "model" | "permission_mode">>>;
+export type SessionSettings = Partial<
+  Readonly<Pick<Schemas["CreateSession"], "model" | "permission_mode" | "profile">>
+>;
+
+export type Profile = Readonly<Schemas["ProfileView"]>;
+
+/** Who an agent can be. */
+export async function fetchProfiles(): Promise<readonly Profile[]> {
+  return (await request<Schemas["ProfileList"]>("GET", "/profiles")).items;
+}
 
 const sessionPath = (id: string) => `/sessions/${encodeURIComponent(id)}`;
 

@@ -11,6 +11,10 @@ export type SessionFacts = {
   readonly title: string | null;
   readonly model: string | null;
   readonly permissionMode: string | null;
+  /** The plugins that its next agent process works with. */
+  readonly plugins: readonly string[];
+  /** Who its agent is, by the name that people see; null for nobody in particular. */
+  readonly profile: string | null;
   /** What the session did when its tape had `lastSeq`; it may have changed without a word on the tape. */
   readonly status: StatusInfo["name"];
   readonly lastSeq: number;

@@ -20,7 +20,9 @@ class Offer:
     Attributes:
         servers: MCP servers, by name.
         owners: the plugin behind each server an agent may see, by the server's name.
+        tool_count: how many tools these servers have. Those that Claude Code starts itself are not known before.
         agents: subagents, by name.
+        native_agents: names of the subagents that Claude Code finds in ``folders`` by itself.
         folders: folders in Claude Code's format, by plugin.
         starts_servers: whether Claude Code has to start MCP servers of these folders, within the agent's walls.
         hooks: what wants to be asked or told.
@@ -30,7 +32,9 @@ class Offer:
 
     servers: Mapping[str, McpSdkServerConfig] = field(default_factory=dict[str, McpSdkServerConfig])
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    tool_count: int = 0
     agents: Mapping[str, AgentDefinition] = field(default_factory=dict[str, AgentDefinition])
+    native_agents: Sequence[str] = ()
     folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     starts_servers: bool = False
     hooks: Sequence[Hook] = ()

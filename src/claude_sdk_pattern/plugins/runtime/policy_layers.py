@@ -8,7 +8,7 @@ from claude_sdk_pattern.plugins.author import JsonObject
 from claude_sdk_pattern.plugins.manifest import Hook as DeclaredHook
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin
 from claude_sdk_pattern.plugins.runtime.names import server_names
-from claude_sdk_pattern.policy.hooks import Hook, HookCall, HookEvent, HookReply
+from claude_sdk_pattern.policy.hooks import Hook, HookCall, HookReply
 from claude_sdk_pattern.policy.model import Category, FilePolicy, Policy
 
 type RunFunction = Callable[[str, JsonObject, float], Awaitable[JsonObject | None]]
@@ -43,7 +43,7 @@ def hooks_of(plugin: ActivePlugin, run: RunFunction) -> Sequence[Hook]:
     return [
         Hook(
             name=f"{plugin.name}/{number}/{hook.function}",
-            event=cast("HookEvent", hook.event),
+            event=hook.event,
             run=_running(plugin.name, hook, run),
             kind=hook.kind,
             tools=("*",) if not hook.matcher else tuple(hook.matcher.split("|")),

@@ -25,9 +25,10 @@ from claude_sdk_pattern.plugins.hosted.protocol import (
     HttpRequest,
     HttpResult,
 )
+from claude_sdk_pattern.plugins.personas import offered_profiles
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin, PluginSet
 from claude_sdk_pattern.plugins.runtime.forwarding import Reports, ToolFailure, forwarding_server
-from claude_sdk_pattern.plugins.runtime.names import owners, server_names
+from claude_sdk_pattern.plugins.runtime.names import agent_name, owners, server_names
 from claude_sdk_pattern.plugins.runtime.native_folders import native_folder
 from claude_sdk_pattern.plugins.runtime.offer import Offer, agents_of
 from claude_sdk_pattern.plugins.runtime.plugin_at_work import (
@@ -110,6 +111,8 @@ class PluginRuntime:
             for host in plugin.package.permissions.hosts:
                 HostPattern.parse(host)
             agents_of(plugin)
+            for profile in offered_profiles(PluginSet((plugin,))):
+                profile.persona()
             native_folder(plugin.package, self._folders)
         except (OSError, UnicodeDecodeError, HostPatternError) as error:
             raise ActivationError(str(error)) from error
@@ -183,6 +186,7 @@ class PluginRuntime:
         hooks: list[Hook] = []
         missing: dict[str, str] = {}
         used: list[PluginAtWork] = []
+        tool_count = 0
         reports = Reports(on_failure=on_failure, on_call=self._on_call, redact=self._redact)
         for plugin in plugins:
             try:
@@ -202,6 +206,7 @@ class PluginRuntime:
             used.append(at_work)
             hooks += hooks_of(plugin, partial(_run_hook, at_work))
             for name, connection in at_work.servers.items():
+                tool_count += len(connection.tools)
                 servers[name] = forwarding_server(
                     plugin.name, name, connection, reports, max_result_bytes=self._settings.max_result_bytes
                 )
@@ -214,7 +219,14 @@ class PluginRuntime:
         return Offer(
             servers=servers,
             owners=owners(plugins),
+            tool_count=tool_count,
             agents=agents,
+            native_agents=[
+                agent_name(plugin.name, agent)
+                for plugin in plugins
+                if plugin.package.format == "claude-code" and plugin.name in folders
+                for agent in plugin.package.inventory.agents
+            ],
             folders=folders,
             starts_servers=any(_starts_servers(plugin) for plugin in plugins if plugin.name in folders),
             hooks=hooks,

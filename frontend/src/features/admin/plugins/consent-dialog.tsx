@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Dialog } from "@/features/admin/plugins/dialog";
@@ -16,8 +17,10 @@ type ConsentDialogProps = {
 };
 
 /** Shows what a plugin asks for; to activate it is to agree to exactly that. */
-export function ConsentDialog({ plugin, onTried, onClose }: ConsentDialogProps) {
+export function ConsentDialog({ plugin: latest, onTried, onClose }: ConsentDialogProps) {
   const { t } = useTranslation();
+  // What a person is reading does not change under their eyes.
+  const [plugin, setPlugin] = useState(latest);
   const { isBusy, failure, run } = useWork();
   const { name, version, permissions, new_permissions, active_version } = plugin;
   const isUpdate = active_version !== null;
@@ -50,6 +53,14 @@ export function ConsentDialog({ plugin, onTried, onClose }: ConsentDialogProps) 
         <InventoryList inventory={plugin.inventory} />
       </section>
       <p className="text-sm text-ink-faint">{t("admin.plugins.consent")}</p>
+      {latest.digest !== plugin.digest && (
+        <p role="status" className="flex flex-wrap items-center gap-3 text-sm text-amber">
+          {t("admin.plugins.changedMeanwhile")}
+          <Button size="small" onClick={() => setPlugin(latest)}>
+            {t("admin.plugins.lookAgain")}
+          </Button>
+        </p>
+      )}
       <FailureText failure={failure} />
       <div className="flex flex-wrap justify-end gap-2">
         <Button onClick={onClose}>{t("sessions.cancel")}</Button>

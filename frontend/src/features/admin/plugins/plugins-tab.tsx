@@ -6,16 +6,21 @@ import { Marketplaces } from "@/features/admin/plugins/marketplaces";
 import { PluginRow } from "@/features/admin/plugins/plugin-row";
 import { fetchPlugins, uploadPlugin, type Plugin } from "@/shared/api/plugins";
 import { usePages } from "@/shared/hooks/use-pages";
+import { useRepeat } from "@/shared/hooks/use-repeat";
 import { includesRole } from "@/shared/lib/roles";
 import { useAppStore } from "@/shared/store/app-store";
 import { Button } from "@/shared/ui/button";
 import { SearchField } from "@/shared/ui/search-field";
+
+// Plugins fail, change in their folders and are worked on by others.
+const pollMs = 3_000;
 
 /** All plugins with what can be done about each, and where others come from. */
 export function PluginsTab() {
   const { t } = useTranslation();
   const isAdmin = useAppStore((state) => includesRole(state.me?.role ?? "user", "admin"));
   const { items: plugins, hasFailed, reload } = usePages(fetchPlugins);
+  useRepeat(reload, pollMs);
   const [query, setQuery] = useState("");
   const [openName, setOpenName] = useState<string | null>(null);
   // What was added last, until something is done about any plugin.

@@ -35,6 +35,7 @@ const icons: Readonly<Record<string, LucideIcon>> = {
   agent_memory_incomplete: MemoryStick,
   attachment_not_shown: FileX,
   plugin_not_loaded: Puzzle,
+  profile_missing: Puzzle,
   tool_error: Wrench,
   tool_denied: ShieldX,
   tool_input_changed: ShieldCheck,

@@ -2,9 +2,9 @@ import { useId } from "react";
 import { useTranslation } from "react-i18next";
 
 import { setPlugin } from "@/features/chat/session-commands";
+import { useSessionPlugins } from "@/features/chat/settings/use-session-plugins";
 import { fetchPlugins, type Plugin } from "@/shared/api/plugins";
 import { usePages } from "@/shared/hooks/use-pages";
-import { useTranscript } from "@/shared/store/use-transcript";
 import { Button } from "@/shared/ui/button";
 import { Modal } from "@/shared/ui/modal";
 import { Switch } from "@/shared/ui/switch";
@@ -18,7 +18,7 @@ function isGuard({ manifest }: Plugin): boolean {
 /** The plugins that are active on the server, each on or off for this conversation. */
 export function PluginsDialog({ onClose }: { readonly onClose: () => void }) {
   const { t } = useTranslation();
-  const switched = useTranscript((transcript) => transcript.settings.plugins);
+  const working = useSessionPlugins();
   const { items, hasFailed, reload } = usePages(fetchPlugins);
   const active = items?.filter(({ active_version }) => active_version !== null);
   const id = useId();
@@ -59,7 +59,7 @@ export function PluginsDialog({ onClose }: { readonly onClose: () => void }) {
                 </span>
                 <Switch
                   label={name}
-                  isOn={guards || (switched[name] ?? true)}
+                  isOn={guards || (working?.has(name) ?? true)}
                   isDisabled={guards}
                   onChange={(isOn) => setPlugin(name, isOn)}
                 />
