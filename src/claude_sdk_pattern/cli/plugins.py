@@ -7,10 +7,11 @@ be.
 import asyncio
 import hashlib
 import json
+import logging
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 from pydantic import TypeAdapter
@@ -18,7 +19,7 @@ from pydantic import TypeAdapter
 from claude_sdk_pattern import __version__
 from claude_sdk_pattern.accounts.audit import CLI_ACTOR, AuditAction, AuditLog
 from claude_sdk_pattern.cli.database import opened_database
-from claude_sdk_pattern.cli.failing import explained_failures
+from claude_sdk_pattern.cli.failing import explained_failures, fail
 from claude_sdk_pattern.config.settings import SecretSettings
 from claude_sdk_pattern.plugins.archives import pack_folder
 from claude_sdk_pattern.plugins.cli_validation import CliValidator
@@ -31,10 +32,15 @@ from claude_sdk_pattern.plugins.scaffold import write_scaffold
 from claude_sdk_pattern.plugins.secret_store import SecretStore
 from claude_sdk_pattern.plugins.signatures import sign_archive
 from claude_sdk_pattern.runtime import CLI
+from claude_sdk_pattern.workbench.inspection import inspect
 
 app = typer.Typer(help="Make plugins, judge them, and manage those of a deployment.", no_args_is_help=True)
 
 _Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The plugin's folder.", exists=True, file_okay=False)]
+_Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="JSON file with the values of its configuration.", exists=True, dir_okay=False),
+]
 _PluginName = Annotated[str, typer.Argument(metavar="NAME", help="The plugin's name.")]
 
 
@@ -59,15 +65,33 @@ def new(
 
 
 @app.command("check")
-def check(folder: _Folder) -> None:
-    """Say whether a folder is a valid plugin, what it brings, and what it asks for. Nothing of it is executed."""
+def check(
+    folder: _Folder,
+    config: _Config = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print an object for programs.")] = False,
+) -> None:
+    """Say whether a plugin is valid and works, what it offers, and what it asks for.
+
+    It is activated for a moment, behind the walls it would have, on a platform of its own: its modules are
+    imported, its servers started and asked for their tools.
+    """
     with explained_failures():
-        package = asyncio.run(_judge(folder))
-    typer.echo(f"{package.name} {package.version} ({package.format}): valid")
-    for label, value in _facts(package):
-        typer.echo(f"  {label:13} {value}")
-    for warning in package.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        # What happens on that platform is told below; what plugins print comes with the reason for a failure.
+        logging.disable(logging.CRITICAL)
+        found = asyncio.run(inspect(folder, _read_config(config)))
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        package = found.package
+        typer.echo(f"{package.name} {package.version} ({package.format}): valid, and it starts")
+        for tool in found.tools:
+            typer.echo(f"  {'tool':13} {tool.name}" + ("" if tool.is_declared else "  (not in permissions.tools)"))
+        for label, value in _facts(package):
+            typer.echo(f"  {label:13} {value}")
+        for warning in package.warnings:
+            typer.echo(f"warning: {warning}", err=True)
+    if found.trouble is not None:
+        fail(found.trouble)
 
 
 @app.command("pack")
@@ -199,6 +223,13 @@ def _manage[T](work: Callable[[PluginRegistry], Awaitable[T]]) -> T:
 
     with explained_failures():
         return asyncio.run(run())
+
+
+def _read_config(path: Path | None) -> dict[str, Any]:
+    values: Any = {} if path is None else json.loads(path.read_text("utf-8"))
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} has to hold an object")
+    return cast("dict[str, Any]", values)
 
 
 async def _judge(folder: Path) -> PluginPackage:
