@@ -9,14 +9,17 @@ import hashlib
 import json
 import logging
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
+import structlog
 import typer
 from pydantic import TypeAdapter
 
-from claude_sdk_pattern import __version__
+from claude_sdk_pattern import __version__, serving
 from claude_sdk_pattern.accounts.audit import CLI_ACTOR, AuditAction, AuditLog
 from claude_sdk_pattern.cli.database import opened_database
 from claude_sdk_pattern.cli.failing import explained_failures, fail
@@ -32,6 +35,7 @@ from claude_sdk_pattern.plugins.scaffold import write_scaffold
 from claude_sdk_pattern.plugins.secret_store import SecretStore
 from claude_sdk_pattern.plugins.signatures import sign_archive
 from claude_sdk_pattern.runtime import CLI
+from claude_sdk_pattern.workbench.developing import kept_active
 from claude_sdk_pattern.workbench.inspection import inspect
 
 app = typer.Typer(help="Make plugins, judge them, and manage those of a deployment.", no_args_is_help=True)
@@ -76,9 +80,8 @@ def check(
     imported, its servers started and asked for their tools.
     """
     with explained_failures():
-        # What happens on that platform is told below; what plugins print comes with the reason for a failure.
-        logging.disable(logging.CRITICAL)
-        found = asyncio.run(inspect(folder, _read_config(config)))
+        with _unlogged():
+            found = asyncio.run(inspect(folder, _read_config(config)))
     if as_json:
         typer.echo(json.dumps(found.as_json(), indent=2))
     else:
@@ -92,6 +95,28 @@ def check(
             typer.echo(f"warning: {warning}", err=True)
     if found.trouble is not None:
         fail(found.trouble)
+
+
+@app.command("dev")
+def dev(folder: _Folder, config: _Config = None) -> None:
+    """Run the demo with a plugin that is put to work again whenever a file of it changes, until Ctrl-C.
+
+    Conversations are thrown away at the end. Begin a new one to have the plugin as it is now.
+    """
+    with tempfile.TemporaryDirectory(prefix="plugin-dev-") as temporary:
+        with explained_failures():
+            values = _read_config(config)
+            data = Path(temporary) / "data"
+            settings = serving.demo_settings(
+                data_dir=data,
+                db_url=f"sqlite+aiosqlite:///{data / 'dev.db'}",
+                plugins_dir=Path(temporary) / "plugins",
+                log_level="ERROR",
+            )
+            password = asyncio.run(serving.prepare_demo(settings))
+        serving.announce_demo(settings, password, Path.cwd())
+        keep = partial(kept_active, folder=folder.resolve(), config=values, say=lambda text: typer.echo(f"  {text}"))
+        serving.serve(settings, alongside=keep)
 
 
 @app.command("pack")
@@ -223,6 +248,19 @@ def _manage[T](work: Callable[[PluginRegistry], Awaitable[T]]) -> T:
 
     with explained_failures():
         return asyncio.run(run())
+
+
+@contextmanager
+def _unlogged() -> Generator[None]:
+    """Log nothing: what a platform says while it comes and goes is not what was asked for."""
+    configured = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+        structlog.configure(**configured)
 
 
 def _read_config(path: Path | None) -> dict[str, Any]:
