@@ -76,7 +76,7 @@ Show the new text first, and below it a list of what you changed and why.
 """
 
 
-_TEST: Final = '''"""Tests of this plugin: run pytest here. It is activated on a platform of its own, with a scripted model."""
+_TEST: Final = '''"""Tests of this plugin, for pytest. It is activated on a platform of its own, with a scripted model."""
 
 from claude_sdk_pattern.workbench.active_plugin import ActivePlugin
 
@@ -89,7 +89,7 @@ _TOOL_TEST: Final = """def test_words_are_counted(active_plugin: ActivePlugin) -
 """
 
 _SERVER_TEST: Final = """def test_people_are_greeted_as_configured(active_plugin: ActivePlugin) -> None:
-    assert active_plugin.call("greet", name="Ada").text == "Hello, Ada!"
+    assert "Hello, Ada!" in active_plugin.call("greet", name="Ada").text
 """
 
 _ROUTES_TEST: Final = """def test_words_are_counted(active_plugin: ActivePlugin) -> None:

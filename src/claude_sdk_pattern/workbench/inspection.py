@@ -47,19 +47,20 @@ class Inspection:
         }
 
 
-async def inspect(folder: Path, config: Mapping[str, Any]) -> Inspection:
+async def inspect(folder: Path, config: Mapping[str, Any], *, start_seconds: float = START_SECONDS) -> Inspection:
     """Activate the plugin in a folder on a platform of its own and return what is found.
 
     Args:
         folder: the plugin's.
         config: values of its configuration, secrets among them.
+        start_seconds: how long each of its servers may take to be there.
 
     Raises:
         InvalidPluginError, InvalidConfigError: it, or the configuration, is not valid.
         ActivationError: it cannot be imported or started, or takes longer than it may.
     """
     async with running_bench(
-        plugin_start_timeout_seconds=START_SECONDS, plugin_activation_timeout_seconds=2 * START_SECONDS
+        plugin_start_timeout_seconds=start_seconds, plugin_activation_timeout_seconds=2 * start_seconds
     ) as bench:
         registry, runtime = bench.services.plugins, bench.services.plugin_runtime
         name = await bench.activate(folder, config)

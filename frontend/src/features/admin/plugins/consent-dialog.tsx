@@ -47,7 +47,7 @@ export function ConsentDialog({ plugin, onTried, onClose }: ConsentDialogProps) 
       </section>
       <section className="space-y-2">
         <h3 className="text-sm font-medium">{t("admin.plugins.brings")}</h3>
-        <InventoryList inventory={plugin.inventory} />
+        <InventoryList plugin={plugin} />
       </section>
       <p className="text-sm text-ink-faint">{t("admin.plugins.consent")}</p>
       <FailureText failure={failure} />
