@@ -76,7 +76,7 @@ Show the new text first, and below it a list of what you changed and why.
 """
 
 
-_TEST: Final = '''"""Tests of this plugin, for pytest: it is activated on a platform of its own, with a scripted model."""
+_TEST: Final = '''"""Tests of this plugin: pytest activates it on a platform of its own, with a scripted model."""
 
 from claude_sdk_pattern.workbench.active_plugin import ActivePlugin
 
