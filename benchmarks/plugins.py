@@ -5,15 +5,21 @@ import contextlib
 import json
 import statistics
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from pathlib import Path
 from typing import Any
 
+from claude_agent_sdk import InMemorySessionStore
 from tests.support.platform import Chat, Platform, running_platform
 from tests.support.plugins_at_work import activate, offered, tool_plugin
 
 from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.isolation.housing import Housing
+from claude_sdk_pattern.isolation.kinds import Isolation
+from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.policy.gate import PermissionGate
+from claude_sdk_pattern.sessions.options import AgentProfile, OptionsBuilder, ProcessPlan
+from claude_sdk_pattern.sessions.policy_services import CORE_EVENTS
 from claude_sdk_pattern.storage.schema import migrate
 
 COUNTS = (1, 20, 200)
@@ -42,7 +48,8 @@ _ASKED = "say exactly: one two three four five six seven eight nine ten"
 
 async def measure(folder: Path, *, quick: bool) -> dict[str, Any]:
     """Measure with 1, 20 and 200 plugins that bring a skill each, then first tokens beside a tool that misbehaves."""
-    many = {str(count): await _many(folder / f"many-{count}", count) for count in COUNTS}
+    rounds = 3 if quick else 9
+    many = {str(count): await _many(folder / f"many-{count}", count, rounds=rounds) for count in COUNTS}
     return {"many": many, "beside_ms": await _beside(folder / "beside", turns=5 if quick else 20)}
 
 
@@ -53,9 +60,13 @@ def rows(figures: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     found = [
         (label, str(one[name]), str(some[name]), str(all_of_them[name]))
         for name, label in (
-            ("start_ms", "server start with 1 / 20 / 200 plugins, ms"),
-            ("offer_ms", "what a process gets of 1 / 20 / 200 plugins, ms"),
+            ("first_start_ms", "server start that finds 1 / 20 / 200 new plugins, ms"),
+            ("activation_ms", "activating one more of 1 / 20 / 200 plugins, ms"),
+            ("start_ms", "server start with 1 / 20 / 200 active plugins, ms"),
+            ("options_ms", "options of a process with 1 / 20 / 200 plugins, ms"),
             ("gate_ms", "the gate of 1 / 20 / 200 plugins, ms"),
+            ("session_ms", "first token of a new session with 1 / 20 / 200 plugins, ms"),
+            ("session_without_ms", "the same with all of them turned off, ms"),
         )
     ]
     ratio = round(beside["with"] / beside["without"], 2)
@@ -63,28 +74,80 @@ def rows(figures: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     return [*found, (told, str(beside["without"]), str(beside["with"]), f"x {ratio}")]
 
 
-async def _many(folder: Path, count: int) -> dict[str, float]:
+async def _many(folder: Path, count: int, *, rounds: int) -> dict[str, float]:
     plugins = folder / "plugins"
     for number in range(count):
         _write(plugins / f"skill-{number:03}")
     url = f"sqlite+aiosqlite:///{folder / 'many.db'}"
     await migrate(url)
     settings: dict[str, Any] = {"prewarm_pool_size": 0, "plugins_dir": plugins}
+    begun = time.perf_counter()
     async with running_platform(url, folder / "data", **settings) as platform:
-        for number in range(count):
-            await platform.services.plugins.activate(f"skill-{number:03}", actor="benchmark")
+        first_start = time.perf_counter() - begun
+        activations = [
+            await _seconds(platform.services.plugins.activate(f"skill-{number:03}", actor="benchmark"))
+            for number in range(count)
+        ]
     begun = time.perf_counter()
     async with running_platform(url, folder / "data", **settings) as platform:
         started = time.perf_counter() - begun
         runtime, active = platform.services.plugin_runtime, platform.services.plugins.active
         if len(active) != count:
             raise RuntimeError(f"{len(active)} plugins are active, not {count}")
+        sessions: dict[str, list[float]] = {"with": [], "without": []}
+        for _ in range(rounds):
+            # Turn about, so that both see the same machine.
+            sessions["without"].append(await _first_answer(platform, plugins=[]))
+            sessions["with"].append(await _first_answer(platform))
         return {
+            "first_start_ms": round(1000 * first_start, 1),
+            # The last of them: what one costs when all the others are active.
+            "activation_ms": round(1000 * statistics.median(activations[-10:]), 1),
             "start_ms": round(1000 * started, 1),
-            "offer_ms": _median_ms(lambda: runtime.offer(active, lambda _: None).release()),
+            "options_ms": _median_ms(lambda: _build_options(platform, active)),
             # A gate of its own each time, because the runtime keeps those it has made.
             "gate_ms": _median_ms(lambda: runtime.gate(PermissionGate(platform.services.policy.gate.policy), active)),
+            "session_ms": round(1000 * statistics.median(sessions["with"]), 1),
+            "session_without_ms": round(1000 * statistics.median(sessions["without"]), 1),
         }
+
+
+async def _seconds(work: Awaitable[Any]) -> float:
+    begun = time.perf_counter()
+    await work
+    return time.perf_counter() - begun
+
+
+async def _first_answer(platform: Platform, **settings: Any) -> float:
+    """Return how long a new session takes from its first message to its first token, its process included."""
+    async with await platform.chat(**settings) as chat:
+        return await _first_token(chat)
+
+
+def _build_options(platform: Platform, active: PluginSet) -> None:
+    """Do what is done for a process between the decision to start it and its start."""
+    settings, folder = platform.services.settings, platform.data_dir
+    offer = platform.services.plugin_runtime.offer(active, lambda _: None)
+    housing = Housing(isolation=Isolation.PROCESS, launcher=folder, gateway_url="http://127.0.0.1")
+    plan = ProcessPlan(
+        process_id="p", agent_session_id="s", resume=False, workspace=folder, config_dir=folder, token="t"
+    )
+    OptionsBuilder(settings, housing, hook_events=CORE_EVENTS).build(
+        plan,
+        AgentProfile(plugins=active),
+        offer,
+        model=settings.default_model,
+        permission_mode="default",
+        transcripts=InMemorySessionStore(),
+        can_use_tool=_never,
+        run_hook=_never,
+        stderr=lambda _: None,
+    )
+    offer.release()
+
+
+async def _never(*_: Any) -> Any:
+    raise AssertionError
 
 
 def _write(folder: Path) -> None:

@@ -1,7 +1,8 @@
 """The composition root: the application, made of every room."""
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from claude_sdk_pattern.api.request_checks import RequestChecks
 from claude_sdk_pattern.api.request_limits import LimitBodies, LimitRequestRate
 from claude_sdk_pattern.api.response_headers import ResponseHeadersMiddleware
 from claude_sdk_pattern.api.rest_modules import REST_MODULES
+from claude_sdk_pattern.api.services import Services
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.runtime import running_services
 
@@ -29,14 +31,19 @@ WEB_APP: Final = Path(__file__).parent / "web"
 """The built web app; a generated folder that the wheel contains."""
 
 
-def create_app(settings: Settings) -> FastAPI:
+type Alongside = Callable[[Services], AbstractAsyncContextManager[None]]
+"""Something that runs beside a server, from when its parts have started to when they end."""
+
+
+def create_app(settings: Settings, *, alongside: Alongside | None = None) -> FastAPI:
     """Return the application; its parts start with its lifespan and end with it."""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with running_services(settings) as services:
             app.state.services = services
-            yield
+            async with contextlib.nullcontext() if alongside is None else alongside(services):
+                yield
 
     app = FastAPI(
         title="claude_sdk_pattern",

@@ -2,6 +2,7 @@
 
 import secrets
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from pydantic import SecretStr
@@ -11,7 +12,7 @@ from claude_sdk_pattern.accounts.users import Role
 from claude_sdk_pattern.api.http_protocol import bounded_to
 from claude_sdk_pattern.config.logging import configure_logging
 from claude_sdk_pattern.config.settings import Settings
-from claude_sdk_pattern.main import create_app
+from claude_sdk_pattern.main import Alongside, create_app
 from claude_sdk_pattern.model_gateway.prices import load_prices
 from claude_sdk_pattern.plugins.signatures import load_public_keys
 from claude_sdk_pattern.sessions.housing import resolve_housing
@@ -51,8 +52,8 @@ async def check(settings: Settings) -> None:
     await resolve_housing(settings)
 
 
-def serve(settings: Settings) -> None:
-    """Run the server until it is told to stop; see :mod:`claude_sdk_pattern.stopping` for how it does."""
+def serve(settings: Settings, *, alongside: Alongside | None = None) -> None:
+    """Run the server, and something beside it, until it is told to stop; see :mod:`claude_sdk_pattern.stopping`."""
     given = (
         settings.secret_key,
         settings.previous_secret_key,
@@ -61,7 +62,7 @@ def serve(settings: Settings) -> None:
         None if settings.oidc_secret is None else SecretStr(settings.oidc_secret),
     )
     configure_logging(settings.log_level, secrets=[secret.get_secret_value() for secret in given if secret is not None])
-    app = create_app(settings)
+    app = create_app(settings, alongside=alongside)
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -111,9 +112,12 @@ class _DemoSettings(Settings):
     secret_key: SecretStr = SecretStr(_UNSET_KEY)
 
 
-def demo_settings() -> Settings:
-    """Return the settings of demo mode: those that are set, and made-up secrets that last for the others."""
-    found = _DemoSettings()
+def demo_settings(**fixed: Any) -> Settings:
+    """Return the settings of demo mode: those that are set, and made-up secrets that last for the others.
+
+    ``fixed`` are settings by name that count more than what is set.
+    """
+    found = _DemoSettings(**fixed)
     kept = found.data_dir / "run"
     made_up: dict[str, SecretStr] = {}
     if found.secret_key.get_secret_value() == _UNSET_KEY:

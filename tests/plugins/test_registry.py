@@ -259,9 +259,8 @@ async def test_activation_that_is_overtaken_by_an_update_activates_what_was_trie
     async def update_meanwhile(plugin: Any) -> None:
         server.activator.on_check = None
         write_plugin(server.folder, version="2.0.0")
-        server.registry._seen.clear()  # pyright: ignore[reportPrivateUsage]
         # As another server would: the command that is under way holds this one's turn.
-        await server.registry._reconcile()  # pyright: ignore[reportPrivateUsage]
+        await server.registry._folder.reconcile()  # pyright: ignore[reportPrivateUsage]
 
     write_plugin(server.folder)
     await server.registry.reconcile()

@@ -85,7 +85,7 @@ async def install_from_marketplace(
     name: _Name, plugin: _Name, user: AdminUser, services: ServicesDependency
 ) -> PluginView:
     """Install a plugin, or its update, from a marketplace. It is not activated by that."""
-    return plugin_view(await services.marketplaces.install(name, plugin, actor=user.id))
+    return plugin_view(await services.marketplaces.install(name, plugin, actor=user.id), services.plugin_runtime)
 
 
 def _view(marketplace: Marketplace) -> MarketplaceView:

@@ -14,6 +14,7 @@ from claude_sdk_pattern.plugins.errors import PluginProblem
 from claude_sdk_pattern.plugins.manifest import Permissions
 from claude_sdk_pattern.plugins.package import Inventory
 from claude_sdk_pattern.plugins.registry import PluginConfig, PluginOverview
+from claude_sdk_pattern.plugins.runtime.runtime import PluginRuntime
 
 router = APIRouter(prefix="/api/v1/plugins", tags=["plugins"], responses=PROBLEM_RESPONSES)
 
@@ -72,6 +73,14 @@ class InventoryView(_Body):
     other: list[str] = Field(description="Parts that only Claude Code's terminal uses.")
 
 
+class OfferedToolView(_Body):
+    """A tool that an active plugin really has."""
+
+    name: str = Field(description="As agents see it.")
+    description: str = Field(description="Empty for servers that Claude Code starts: it tells their names only.")
+    is_declared: bool = Field(description="Whether `permissions.tools` lists it. Agents are refused the others.")
+
+
 class PluginView(_Body):
     """A plugin. What waits for consent is described; what runs may be the version before."""
 
@@ -89,6 +98,10 @@ class PluginView(_Body):
     permissions: PermissionsView
     new_permissions: PermissionsView = Field(description="What nobody has agreed to yet. Activating agrees to it.")
     inventory: InventoryView
+    tools: list[OfferedToolView] = Field(
+        description="What its Python and its servers really offer, as found when it was started; none unless it is at "
+        "work. Of servers that Claude Code starts, as found in the first conversation."
+    )
     dependencies: dict[str, str]
     problems: list[ProblemView] = Field(description="Why it, or its update, cannot be activated.")
     warnings: list[ProblemView]
@@ -125,7 +138,7 @@ class PluginConfigUpdate(_Body):
 @router.get("")
 async def list_plugins(user: CurrentUser, services: ServicesDependency) -> PluginList:
     """List all plugins."""
-    return PluginList(items=[plugin_view(one) for one in await services.plugins.overview()])
+    return PluginList(items=[plugin_view(one, services.plugin_runtime) for one in await services.plugins.overview()])
 
 
 @router.post("", status_code=201, openapi_extra=FILE_FORM)
@@ -139,14 +152,15 @@ async def upload_plugin(
     """Add a plugin from a zip archive, or another version of one. Nothing is executed, and it is not activated."""
     name, archive = await whole_upload(request, max_bytes=services.settings.max_plugin_archive_mb * 1024 * 1024)
     return plugin_view(
-        await services.plugins.install(archive, actor=user.id, origin=name[:200], sha256=sha256, signature=signature)
+        await services.plugins.install(archive, actor=user.id, origin=name[:200], sha256=sha256, signature=signature),
+        services.plugin_runtime,
     )
 
 
 @router.get("/{name}")
 async def read_plugin(name: PluginName, user: CurrentUser, services: ServicesDependency) -> PluginView:
     """Return one plugin."""
-    return plugin_view(await services.plugins.find(name))
+    return plugin_view(await services.plugins.find(name), services.plugin_runtime)
 
 
 @router.delete("/{name}", status_code=204)
@@ -177,22 +191,22 @@ async def activate_plugin(
 ) -> PluginView:
     """Put a plugin, or its update, to work in new sessions, and agree to what it asks for."""
     digest = None if body is None else body.digest
-    return plugin_view(await services.plugins.activate(name, actor=user.id, digest=digest))
+    return plugin_view(await services.plugins.activate(name, actor=user.id, digest=digest), services.plugin_runtime)
 
 
 @router.post("/{name}/deactivate")
 async def deactivate_plugin(name: PluginName, user: OperatorUser, services: ServicesDependency) -> PluginView:
     """Take a plugin away from new sessions."""
-    return plugin_view(await services.plugins.deactivate(name, actor=user.id))
+    return plugin_view(await services.plugins.deactivate(name, actor=user.id), services.plugin_runtime)
 
 
 @router.post("/{name}/reload")
 async def reload_plugin(name: PluginName, user: OperatorUser, services: ServicesDependency) -> PluginView:
     """Read a plugin's folder again, and start the plugin anew if it is active."""
-    return plugin_view(await services.plugins.reload(name, actor=user.id))
+    return plugin_view(await services.plugins.reload(name, actor=user.id), services.plugin_runtime)
 
 
-def plugin_view(overview: PluginOverview) -> PluginView:
+def plugin_view(overview: PluginOverview, runtime: PluginRuntime) -> PluginView:
     """Return what is shown of a plugin."""
     record, package = overview.record, overview.package
     manifest = None if package is None else package.manifest
@@ -211,6 +225,10 @@ def plugin_view(overview: PluginOverview) -> PluginView:
         permissions=_permissions(Permissions() if package is None else package.permissions),
         new_permissions=_permissions(overview.new_permissions),
         inventory=_inventory(Inventory() if package is None else package.inventory),
+        tools=[
+            OfferedToolView(name=tool.name, description=tool.description, is_declared=tool.is_declared)
+            for tool in runtime.tools_of(record.name)
+        ],
         dependencies={} if package is None else package.dependencies,
         problems=[_problem(problem) for problem in record.problems],
         warnings=[_problem(problem) for problem in record.warnings],

@@ -7,18 +7,22 @@ be.
 import asyncio
 import hashlib
 import json
+import logging
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
+import structlog
 import typer
 from pydantic import TypeAdapter
 
-from claude_sdk_pattern import __version__
+from claude_sdk_pattern import __version__, serving
 from claude_sdk_pattern.accounts.audit import CLI_ACTOR, AuditAction, AuditLog
 from claude_sdk_pattern.cli.database import opened_database
-from claude_sdk_pattern.cli.failing import explained_failures
+from claude_sdk_pattern.cli.failing import explained_failures, fail
 from claude_sdk_pattern.config.settings import SecretSettings
 from claude_sdk_pattern.plugins.archives import pack_folder
 from claude_sdk_pattern.plugins.cli_validation import CliValidator
@@ -31,10 +35,16 @@ from claude_sdk_pattern.plugins.scaffold import write_scaffold
 from claude_sdk_pattern.plugins.secret_store import SecretStore
 from claude_sdk_pattern.plugins.signatures import sign_archive
 from claude_sdk_pattern.runtime import CLI
+from claude_sdk_pattern.workbench.developing import kept_active
+from claude_sdk_pattern.workbench.inspection import inspect
 
 app = typer.Typer(help="Make plugins, judge them, and manage those of a deployment.", no_args_is_help=True)
 
 _Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The plugin's folder.", exists=True, file_okay=False)]
+_Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="JSON file with the values of its configuration.", exists=True, dir_okay=False),
+]
 _PluginName = Annotated[str, typer.Argument(metavar="NAME", help="The plugin's name.")]
 
 
@@ -59,15 +69,54 @@ def new(
 
 
 @app.command("check")
-def check(folder: _Folder) -> None:
-    """Say whether a folder is a valid plugin, what it brings, and what it asks for. Nothing of it is executed."""
+def check(
+    folder: _Folder,
+    config: _Config = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print an object for programs.")] = False,
+) -> None:
+    """Say whether a plugin is valid and works, what it offers, and what it asks for.
+
+    It is activated for a moment, behind the walls it would have, on a platform of its own: its modules are
+    imported, its servers started and asked for their tools.
+    """
     with explained_failures():
-        package = asyncio.run(_judge(folder))
-    typer.echo(f"{package.name} {package.version} ({package.format}): valid")
-    for label, value in _facts(package):
-        typer.echo(f"  {label:13} {value}")
-    for warning in package.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        with _unlogged():
+            found = asyncio.run(inspect(folder, _read_config(config)))
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        package = found.package
+        typer.echo(f"{package.name} {package.version} ({package.format}): valid, and it starts")
+        for tool in found.tools:
+            typer.echo(f"  {'tool':13} {tool.name}" + ("" if tool.is_declared else "  (not in permissions.tools)"))
+        for label, value in _facts(package):
+            typer.echo(f"  {label:13} {value}")
+        for warning in package.warnings:
+            typer.echo(f"warning: {warning}", err=True)
+    if found.trouble is not None:
+        fail(found.trouble)
+
+
+@app.command("dev")
+def dev(folder: _Folder, config: _Config = None) -> None:
+    """Run the demo with a plugin that is put to work again whenever a file of it changes, until Ctrl-C.
+
+    Conversations are thrown away at the end. Begin a new one to have the plugin as it is now.
+    """
+    with tempfile.TemporaryDirectory(prefix="plugin-dev-") as temporary:
+        with explained_failures():
+            values = _read_config(config)
+            data = Path(temporary) / "data"
+            settings = serving.demo_settings(
+                data_dir=data,
+                db_url=f"sqlite+aiosqlite:///{data / 'dev.db'}",
+                plugins_dir=Path(temporary) / "plugins",
+                log_level="ERROR",
+            )
+            password = asyncio.run(serving.prepare_demo(settings))
+        serving.announce_demo(settings, password, Path.cwd())
+        keep = partial(kept_active, folder=folder.resolve(), config=values, say=lambda text: typer.echo(f"  {text}"))
+        serving.serve(settings, alongside=keep)
 
 
 @app.command("pack")
@@ -199,6 +248,26 @@ def _manage[T](work: Callable[[PluginRegistry], Awaitable[T]]) -> T:
 
     with explained_failures():
         return asyncio.run(run())
+
+
+@contextmanager
+def _unlogged() -> Generator[None]:
+    """Log nothing: what a platform says while it comes and goes is not what was asked for."""
+    configured = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+        structlog.configure(**configured)
+
+
+def _read_config(path: Path | None) -> dict[str, Any]:
+    values: Any = {} if path is None else json.loads(path.read_text("utf-8"))
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} has to hold an object")
+    return cast("dict[str, Any]", values)
 
 
 async def _judge(folder: Path) -> PluginPackage:

@@ -28,6 +28,9 @@ logger = structlog.get_logger(__name__)
 
 _INCOMING: Final = ".incoming"
 
+type PackageKey = tuple[str, str]
+"""Name of the plugin and digest of its files."""
+
 _SWEPT_AFTER: Final = timedelta(hours=1)
 
 
@@ -37,7 +40,7 @@ class PackageStore:
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder.absolute()
-        self._known: dict[tuple[str, str], PluginPackage] = {}
+        self._known: dict[PackageKey, PluginPackage] = {}
         self._unpacking = asyncio.Lock()
 
     def prepare(self) -> None:
@@ -49,8 +52,14 @@ class PackageStore:
         """Return a path for a folder that is not there yet; what is left in it goes away at the next start."""
         return self._folder / _INCOMING / str(uuid4())
 
-    async def add(self, package: PluginPackage) -> None:
-        """Keep a package. Does nothing if it is there.
+    async def kept(self) -> frozenset[PackageKey]:
+        """Return what the database holds."""
+        async with self._database.reading() as session:
+            rows = await session.execute(select(PluginArchiveRow.plugin, PluginArchiveRow.digest))
+            return frozenset((row.plugin, row.digest) for row in rows)
+
+    async def add(self, package: PluginPackage, *, is_kept: bool = False) -> None:
+        """Keep a package. Does nothing if it is there, as ``is_kept`` says if the caller just asked.
 
         Raises:
             InvalidPluginError: its files changed since it was read, or cannot be packed.
@@ -58,7 +67,7 @@ class PackageStore:
         """
         if (package.name, package.digest) in self._known:
             return
-        if not await self._has(package.name, package.digest):
+        if not is_kept and not await self._has(package.name, package.digest):
             archive = await asyncio.to_thread(_packed, package)
             await self._database.write(lambda connection: _insert(connection, package, archive))
         await self.get(package.name, package.digest)
@@ -73,11 +82,15 @@ class PackageStore:
         known = self._known.get((name, digest))
         if known is not None:
             return known
-        async with self._unpacking:
-            folder = self._folder / name / digest
-            if not await asyncio.to_thread(_holds, folder, digest):
-                await self._unpack(folder, name, digest)
-            package = await asyncio.to_thread(read_package, folder, name=name)
+        folder = self._folder / name / digest
+        package = await asyncio.to_thread(_read_whole, folder, name, digest)
+        if package is None:
+            async with self._unpacking:
+                # Another may have unpacked it meanwhile.
+                package = await asyncio.to_thread(_read_whole, folder, name, digest)
+                if package is None:
+                    await self._unpack(folder, name, digest)
+                    package = await asyncio.to_thread(read_package, folder, name=name)
         return self._known.setdefault((name, digest), replace(package, name=name, digest=digest))
 
     async def sweep(self, kept: Collection[str]) -> None:
@@ -155,9 +168,10 @@ def _is(name: str, digest: str) -> tuple[ColumnElement[bool], ColumnElement[bool
     return PluginArchiveRow.plugin == name, PluginArchiveRow.digest == digest
 
 
-def _holds(folder: Path, digest: str) -> bool:
-    """Whether a folder holds what its name says: a machine that lost power may have left half of it."""
+def _read_whole(folder: Path, name: str, digest: str) -> PluginPackage | None:
+    """Return what is in a folder if it is what its name says: a machine that lost power may have left half of it."""
     try:
-        return folder_digest(folder) == digest
+        package = read_package(folder, name=name)
     except (OSError, InvalidPluginError):
-        return False
+        return None
+    return package if package.digest == digest else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
-from claude_sdk_pattern.plugins.errors import PluginProblem
+from claude_sdk_pattern.plugins.errors import PluginProblem, UnknownPluginError
 from claude_sdk_pattern.plugins.manifest import Permissions
 from claude_sdk_pattern.plugins.package import PluginPackage
 
@@ -181,6 +181,18 @@ class PluginRecord:
     def troubled(self, trouble: str | None) -> "PluginRecord":
         """Return the record after something of it stopped working while it runs, or works again (``None``)."""
         return replace(self, trouble=trouble) if self.is_running else self
+
+
+def still_there(records: Mapping[str, PluginRecord], name: str) -> PluginRecord:
+    """Return a record that was there a moment ago.
+
+    Raises:
+        UnknownPluginError: it was removed meanwhile.
+    """
+    record = records.get(name)
+    if record is None:
+        raise UnknownPluginError(name)
+    return record
 
 
 def added_permissions(agreed: Permissions | None, asked: Permissions) -> Permissions:

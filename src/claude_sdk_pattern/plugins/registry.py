@@ -1,15 +1,14 @@
 """The registry: finds plugins, keeps what is known of them in the database, and lets operators decide about them.
 
-A command reads the record, tries what takes time, and then changes the record in one short transaction that fails if
-the record is another one by then. Nothing is locked meanwhile, so two servers on one database are as safe as one. What
-runs on this server follows from the records, by :class:`RunningPlugins`.
+What is found in the plugins folder is :class:`PluginsFolder`'s business, what may become active that of
+:class:`Promotion`. What runs on this server follows from the records, by :class:`RunningPlugins`.
 """
 
 import asyncio
 import contextlib
 import shutil
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -23,37 +22,29 @@ from claude_sdk_pattern.accounts.audit import AuditAction, AuditLog
 from claude_sdk_pattern.plugins.activation import Activator
 from claude_sdk_pattern.plugins.archives import ArchiveLimits, unpack_archive
 from claude_sdk_pattern.plugins.configuration import check_complete, split_values, with_defaults
-from claude_sdk_pattern.plugins.discovery import FoundFolder, JudgedFolder, looks, named, scan
+from claude_sdk_pattern.plugins.discovery import looks
 from claude_sdk_pattern.plugins.errors import (
     ActivationError,
     DependencyError,
     InvalidPluginError,
-    PluginChangedError,
     PluginError,
-    PluginProblem,
     PluginStateError,
-    UnknownPluginError,
 )
 from claude_sdk_pattern.plugins.judging import PackageJudge
 from claude_sdk_pattern.plugins.manifest import Permissions, secret_keys
 from claude_sdk_pattern.plugins.package import PluginPackage
 from claude_sdk_pattern.plugins.package_store import PackageStore
 from claude_sdk_pattern.plugins.plugin_set import PluginSet
-from claude_sdk_pattern.plugins.records import PluginRecord, PluginStatus, Source, added_permissions, asks_for_nothing
+from claude_sdk_pattern.plugins.promotion import Promotion, dependents
+from claude_sdk_pattern.plugins.reconciling import PluginsFolder
+from claude_sdk_pattern.plugins.records import PluginRecord, PluginStatus, Source, added_permissions, still_there
 from claude_sdk_pattern.plugins.repository import PluginRepository, Records
 from claude_sdk_pattern.plugins.running import RunningPlugins
 from claude_sdk_pattern.plugins.secret_store import SecretStore, masked
 from claude_sdk_pattern.plugins.signatures import check_archive
-from claude_sdk_pattern.plugins.versions import fits
 from claude_sdk_pattern.storage.database import Database
 
 logger = structlog.get_logger(__name__)
-
-SYSTEM_ACTOR: Final = "system"
-"""The actor of what follows from a change in the plugins folder."""
-
-# A record changes under a command only when somebody else works on the same plugin.
-_ATTEMPTS: Final = 5
 
 # How often the folder is looked at unasked, for file systems that report no changes.
 _SCAN_SECONDS: Final = 30.0
@@ -81,10 +72,6 @@ class PluginConfig:
     values: Mapping[str, Any]
     secrets: Mapping[str, str | None]
     fixed_secrets: frozenset[str]
-
-
-class _StaleError(Exception):
-    """The record is not the one that was looked at."""
 
 
 class PluginRegistry:
@@ -124,7 +111,6 @@ class PluginRegistry:
         self._store = store
         self._judge = judge
         self._audit = audit
-        self._plugins_dir = plugins_dir.absolute()
         self._limits = limits or ArchiveLimits()
         self._signing_keys = tuple(signing_keys)
         self._on_statuses = on_statuses
@@ -137,9 +123,11 @@ class PluginRegistry:
             timeout_seconds=activation_timeout_seconds,
             trusted=trusted,
         )
+        self._promotion = Promotion(self._repository, store, secrets=secrets, running=self._running, audit=audit)
+        self._folder = PluginsFolder(
+            plugins_dir.absolute(), self._repository, store, judge=judge, promotion=self._promotion
+        )
         self._commands = asyncio.Lock()
-        self._seen: dict[str, str] = {}
-        self._judged: dict[str, JudgedFolder] = {}
         self._applied_changes = -1
         self._watching: asyncio.Task[None] | None = None
 
@@ -223,7 +211,11 @@ class PluginRegistry:
             ActivationError: it does not work; it is errored now, or the version before goes on running.
         """
         async with self._commands:
-            await self._until_unchanged(name, lambda record: self._activate(record, actor, digest))
+            try:
+                await self._promotion.activate(name, actor=actor, digest=digest)
+            except ActivationError:
+                await self._count()
+                raise
             await self._apply()
         return await self._started(name)
 
@@ -236,7 +228,7 @@ class PluginRegistry:
         """
 
         def change(records: Records) -> PluginRecord | None:
-            if needed_by := _dependents(records, name):
+            if needed_by := dependents(records, name):
                 raise DependencyError(f"The plugin {needed_by[0]} needs it. Deactivate that first.")
             record = records.get(name)
             return None if record is None else record.deactivated()
@@ -259,11 +251,11 @@ class PluginRegistry:
         async with self._commands:
             record = await self._repository.get(name)
             if record.source == "folder":
-                self._seen.pop(record.origin, None)
-                await self._reconcile()
-            await self._repository.change(name, lambda records: _still(records, name).restarted())
+                self._folder.look_again_at(record.origin)
+                await self._folder.reconcile()
+            await self._repository.change(name, lambda records: still_there(records, name).restarted())
             await self._note(AuditAction.PLUGIN_RELOADED, name, actor)
-            await self._update_if_modest(name)
+            await self._promotion.update_if_modest(name)
             await self._apply()
         return await self._started(name)
 
@@ -290,7 +282,7 @@ class PluginRegistry:
                 check_complete(running, plain, left | {key for key, value in changed.items() if value is not None})
             await self.secrets.store(name, changed)
             if changed or plain != overview.record.config:
-                await self._repository.change(name, lambda records: _still(records, name).configured(plain))
+                await self._repository.change(name, lambda records: still_there(records, name).configured(plain))
                 keys: list[JsonValue] = [*sorted({*plain, *changed})]
                 await self._note(AuditAction.PLUGIN_CONFIGURED, name, actor, keys=keys)
             await self._apply()
@@ -353,7 +345,7 @@ class PluginRegistry:
             await self._repository.change(name, change)
             details: dict[str, JsonValue] = {"version": package.version, "sha256": package.digest, "source": source}
             await self._note(AuditAction.PLUGIN_INSTALLED, name, actor, **details)
-            await self._update_if_modest(name)
+            await self._promotion.update_if_modest(name)
             await self._apply()
         return await self.find(name)
 
@@ -366,7 +358,7 @@ class PluginRegistry:
         """
 
         def change(records: Records) -> None:
-            record = _still(records, name)
+            record = still_there(records, name)
             if record.is_enabled and record.is_present:
                 raise PluginStateError(f"The plugin {name} is active. Deactivate it first.")
             if record.source == "folder" and record.is_present:
@@ -395,70 +387,15 @@ class PluginRegistry:
     async def reconcile(self) -> None:
         """Bring the records into agreement with the plugins folder, and what runs with the records."""
         async with self._commands:
-            await self._reconcile()
+            await self._folder.reconcile()
             await self._apply()
-
-    async def _reconcile(self) -> None:
-        folders = await asyncio.to_thread(scan, self._plugins_dir)
-        records = await self._repository.all()
-        changed = [folder for folder in folders if self._seen.get(folder.path.name) != folder.fingerprint]
-        digests = {record.origin: record.digest for record in records.values() if record.source == "folder"}
-        judged = await asyncio.gather(*(self._judged_folder(folder, digests) for folder in changed))
-        names = {folder.path.name for folder in folders}
-        self._judged = {name: one for name, one in self._judged.items() if name in names}
-        self._judged |= {one.folder: one for one in judged}
-        self._seen = {folder.path.name: folder.fingerprint for folder in folders}
-        found = named(
-            list(self._judged.values()), {one.origin: one.name for one in records.values() if one.source == "folder"}
-        )
-        fresh = {one.folder for one in judged}
-        for name, one in found.items():
-            known = records.get(name)
-            # At a start all of them are looked at, and hardly one is news.
-            if known is None or _taken_in(records, name, one) != known:
-                await self._repository.change(name, lambda records, name=name, one=one: _taken_in(records, name, one))
-                known = None
-            if one.folder in fresh and (known is None or known.has_update):
-                await self._update_if_modest(name)
-        for name, record in records.items():
-            if record.source == "folder" and record.is_present and name not in found:
-                await self._repository.change(name, lambda records, name=name: _gone(records, name))
-                logger.warning("plugin_vanished", plugin=name, folder=record.origin)
-
-    async def _judged_folder(self, folder: FoundFolder, digests: Mapping[str, str | None]) -> JudgedFolder:
-        name = folder.path.name
-        try:
-            package = await self._judge.judge(folder.path, known_digest=digests.get(name))
-            await self._store.add(package)
-        except InvalidPluginError as error:
-            return JudgedFolder(folder=name, problems=error.problems)
-        except OSError as error:
-            return JudgedFolder(folder=name, problems=(PluginProblem(file=".", message=f"cannot be read: {error}"),))
-        return JudgedFolder(folder=name, package=package)
-
-    async def _update_if_modest(self, name: str) -> None:
-        """Let an update take the place of what runs, if it asks for nothing that was not agreed to."""
-
-        async def attempt(record: PluginRecord) -> None:
-            if not record.has_update or record.digest is None or record.problems:
-                return
-            package = await self._store.get(name, record.digest)
-            if not asks_for_nothing(added_permissions(record.agreed, package.permissions)):
-                logger.info("plugin_update_waits", plugin=name, version=package.version)
-                return
-            await self._try(record, package)
-            await self._commit(record, package, lambda fresh: fresh.updated(package))
-            await self._note(AuditAction.PLUGIN_UPDATED, name, SYSTEM_ACTOR, version=package.version)
-
-        with contextlib.suppress(PluginError):
-            await self._until_unchanged(name, attempt)
 
     async def _watch(self) -> None:
         clock = asyncio.get_running_loop().time
         next_scan_at = clock() + _SCAN_SECONDS
-        async for is_told in looks(self._plugins_dir, every_seconds=self._poll_seconds):
+        async for is_told in looks(self._folder.path, every_seconds=self._poll_seconds):
             try:
-                if (is_told or clock() >= next_scan_at) and await self._has_news():
+                if (is_told or clock() >= next_scan_at) and await self._folder.has_news():
                     await self.reconcile()
                 elif await self._repository.count_changes() != self._applied_changes:
                     async with self._commands:
@@ -469,69 +406,7 @@ class PluginRegistry:
             if clock() >= next_scan_at:
                 next_scan_at = clock() + _SCAN_SECONDS
 
-    async def _has_news(self) -> bool:
-        folders = await asyncio.to_thread(scan, self._plugins_dir)
-        return {folder.path.name: folder.fingerprint for folder in folders} != self._seen
-
-    # --- steps -----------------------------------------------------------------------------------------------------
-
-    async def _activate(self, record: PluginRecord, actor: str, digest: str | None) -> None:
-        name = record.name
-        if not record.is_present:
-            raise PluginStateError(f"The folder of the plugin {name} is gone.")
-        if record.digest is None:
-            raise InvalidPluginError(record.problems)
-        if digest is not None and digest != record.digest:
-            raise PluginChangedError(name)
-        package = await self._store.get(name, record.digest)
-        is_at_work = record.is_running and record.running_digest == record.digest and record.error is None
-        if not is_at_work:
-            try:
-                await self._try(record, package)
-            except ActivationError as error:
-                message = str(error)
-                await self._repository.change(name, lambda records: _still(records, name).refused(message))
-                await self._note(AuditAction.PLUGIN_FAILED, name, actor, error=message)
-                await self._count()
-                raise
-        await self._commit(record, package, lambda fresh: fresh.activated(package))
-        if not is_at_work:
-            await self._note(AuditAction.PLUGIN_ACTIVATED, name, actor, version=package.version, sha256=package.digest)
-
-    async def _try(self, record: PluginRecord, package: PluginPackage) -> None:
-        """Try whether a plugin could be started; nothing is changed by it. Raises what :meth:`activate` raises."""
-        _check_needs(await self._repository.all(), record.name, package)
-        check_complete(package, record.config, await self.secrets.keys(record.name))
-        coming = replace(record, generation=record.generation + 1)
-        await self._running.try_out(self._running.made_active(coming, package))
-
-    async def _commit(
-        self, record: PluginRecord, package: PluginPackage, change: Callable[[PluginRecord], PluginRecord]
-    ) -> None:
-        """Change a record that is still what was tried. Raises _StaleError if it is not, and DependencyError."""
-
-        def checked(records: Records) -> PluginRecord:
-            fresh = records.get(record.name)
-            if fresh is None or (fresh.digest, fresh.generation, fresh.is_present, fresh.is_enabled) != (
-                record.digest,
-                record.generation,
-                record.is_present,
-                record.is_enabled,
-            ):
-                raise _StaleError
-            _check_needs(records, record.name, package)
-            return change(fresh)
-
-        await self._repository.change(record.name, checked)
-
-    async def _until_unchanged(self, name: str, attempt: Callable[[PluginRecord], Awaitable[None]]) -> None:
-        """Make an attempt with the record as it is, and again if somebody changed it meanwhile."""
-        for _ in range(_ATTEMPTS):
-            try:
-                return await attempt(await self._repository.get(name))
-            except _StaleError:
-                continue
-        raise PluginChangedError(name)
+    # --- small steps -----------------------------------------------------------------------------------------------
 
     async def _apply(self) -> None:
         if not self._is_server:
@@ -566,43 +441,3 @@ class PluginRegistry:
 
     async def _note(self, action: AuditAction, name: str, actor: str, **details: JsonValue) -> None:
         await self._audit.record(action, actor=actor, target=name, details=details)
-
-
-def _still(records: Records, name: str) -> PluginRecord:
-    record = records.get(name)
-    if record is None:
-        raise UnknownPluginError(name)
-    return record
-
-
-def _taken_in(records: Records, name: str, one: JudgedFolder) -> PluginRecord:
-    record = records.get(name) or PluginRecord(name=name, source="folder", origin=one.folder)
-    if one.package is None:
-        return record.invalid(one.problems, source="folder", origin=one.folder)
-    return record.found(one.package, source="folder", origin=one.folder)
-
-
-def _gone(records: Records, name: str) -> PluginRecord | None:
-    """Return the record of a plugin whose folder is gone; none if nothing about it is worth keeping."""
-    record = _still(records, name)
-    is_worth_nothing = record.digest is None and not record.was_enabled and not record.config
-    return None if is_worth_nothing else record.vanished()
-
-
-def _check_needs(records: Records, name: str, package: PluginPackage) -> None:
-    """Do nothing if the plugins that a package needs are active, and those that need it can do with its version."""
-    for needed, wanted in package.dependencies.items():
-        record = records.get(needed)
-        if record is None or not record.is_running:
-            raise DependencyError(f"It needs the plugin {needed} ({wanted}), which is not active.")
-        if not fits(record.running_version, wanted):
-            raise DependencyError(f"It needs the plugin {needed} {wanted}; active is {record.running_version}.")
-    for other in _dependents(records, name):
-        wanted = records[other].running_needs[name]
-        if not fits(package.version, wanted):
-            raise DependencyError(f"The plugin {other} needs it as {wanted}; this is {package.version}.")
-
-
-def _dependents(records: Records, name: str) -> list[str]:
-    """Return the plugins that are active and need another."""
-    return sorted(other for other, record in records.items() if record.is_running and name in record.running_needs)

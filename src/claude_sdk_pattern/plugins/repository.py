@@ -1,11 +1,17 @@
-"""The table of plugins. Whoever changes a row sees all rows, and nobody else changes any meanwhile."""
+"""The table of plugins. Whoever changes a row sees all rows, and nobody else changes any meanwhile.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+Every change is counted in the same transaction, whichever server makes it. So what was read is kept with the count it
+was read at, and is read again only when the count is another one: a command looks at hundreds of rows several times.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import orjson
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from claude_sdk_pattern.plugins.errors import PluginProblem, UnknownPluginError
 from claude_sdk_pattern.plugins.manifest import Permissions
@@ -19,11 +25,20 @@ type Change = Callable[[Records], PluginRecord | None]
 """Given all records, returns the changed one; ``None`` removes it. What it raises undoes everything."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The records, and the count of changes that they are at least as new as."""
+
+    count: int = -1
+    records: Records = field(default_factory=dict[str, PluginRecord])
+
+
 class PluginRepository:
     """Reads and changes records."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._seen = _Seen()
 
     async def count_changes(self) -> int:
         """Return a number that grows with each change, whichever server makes it."""
@@ -32,17 +47,19 @@ class PluginRepository:
 
     async def count_by_status(self) -> dict[str, int]:
         """Return how many plugins there are of each status that there is one of."""
-        async with self._database.reading() as session:
-            rows = await session.execute(
-                select(PluginRow.status, func.count().label("total")).group_by(PluginRow.status)
-            )
-            return {row.status: row.total for row in rows}
+        return dict(Counter(record.status.value for record in (await self.all()).values()))
 
-    async def all(self) -> dict[str, PluginRecord]:
+    async def all(self) -> Records:
         """Return all records by name, in order."""
         async with self._database.reading() as session:
-            rows = (await session.scalars(select(PluginRow).order_by(PluginRow.name))).all()
-        return {row.name: _record(row) for row in rows}
+            # Before the rows: what changes in between is read once more next time.
+            count = (await session.get_one(PluginChangesRow, 1)).count
+            if (seen := self._seen).count == count:
+                return seen.records
+            rows = (await session.scalars(select(PluginRow))).all()
+        seen = _Seen(count, _records(rows))
+        self._see(seen)
+        return seen.records
 
     async def get(self, name: str) -> PluginRecord:
         """Return one record.
@@ -50,11 +67,10 @@ class PluginRepository:
         Raises:
             UnknownPluginError: there is none.
         """
-        async with self._database.reading() as session:
-            row = await session.get(PluginRow, name)
-        if row is None:
+        record = (await self.all()).get(name)
+        if record is None:
             raise UnknownPluginError(name)
-        return _record(row)
+        return record
 
     async def change(self, name: str, change: Change) -> tuple[PluginRecord | None, PluginRecord | None]:
         """Change one record; return it before and after, ``None`` where there is none.
@@ -62,40 +78,46 @@ class PluginRepository:
         ``change`` runs in a thread, in a transaction that no other change overlaps: it must be quick and pure.
         """
 
-        def transaction(connection: Connection) -> tuple[PluginRecord | None, PluginRecord | None]:
+        def transaction(connection: Connection) -> tuple[PluginRecord | None, PluginRecord | None, _Seen]:
             # Servers take turns here; SQLite needs no lock of a row, its write transactions take turns anyway.
-            count = connection.scalar(select(PluginChangesRow.count).where(PluginChangesRow.id == 1).with_for_update())
-            records = _LazyRecords(connection.execute(select(PluginRow.__table__)).all())
-            before = records.get(name)
-            after = change(records)
+            statement = select(PluginChangesRow.count).where(PluginChangesRow.id == 1).with_for_update()
+            count = connection.scalar(statement) or 0
+            if (seen := self._seen).count != count:
+                seen = _Seen(count, _records(connection.execute(select(PluginRow.__table__)).all()))
+            before = seen.records.get(name)
+            after = change(seen.records)
             if before == after:
-                return before, after
+                return before, after, seen
             if after is None:
                 connection.execute(delete(PluginRow).where(PluginRow.name == name))
             elif before is None:
                 connection.execute(insert(PluginRow).values(name=name, **_values(after)))
             else:
                 connection.execute(update(PluginRow).where(PluginRow.name == name).values(**_values(after)))
-            connection.execute(update(PluginChangesRow).values(count=(count or 0) + 1))
-            return before, after
+            connection.execute(update(PluginChangesRow).values(count=count + 1))
+            return before, after, _Seen(count + 1, _with(seen.records, name, after))
 
-        return await self._database.write(transaction)
+        before, after, seen = await self._database.write(transaction)
+        self._see(seen)
+        return before, after
+
+    def _see(self, seen: _Seen) -> None:
+        # Two that read at the same time may come back in any order.
+        if seen.count > self._seen.count:
+            self._seen = seen
 
 
-class _LazyRecords(Mapping[str, PluginRecord]):
-    """The records in rows, each made when it is asked for: most changes look at one of hundreds."""
+def _with(records: Records, name: str, record: PluginRecord | None) -> Records:
+    """Return the records with one of them put in, replaced or (``None``) left out."""
+    if record is not None and name in records:
+        return {**records, name: record}
+    others = {other: known for other, known in records.items() if other != name}
+    return dict(sorted({**others, name: record}.items())) if record is not None else others
 
-    def __init__(self, rows: Sequence[Any]) -> None:
-        self._rows = {row.name: row for row in rows}
 
-    def __getitem__(self, name: str) -> PluginRecord:
-        return _record(self._rows[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+def _records(rows: Iterable[Any]) -> Records:
+    # In Python, because databases have orders of their own.
+    return {row.name: _record(row) for row in sorted(rows, key=lambda row: row.name)}
 
 
 def _values(record: PluginRecord) -> dict[str, Any]:

@@ -76,6 +76,33 @@ Show the new text first, and below it a list of what you changed and why.
 """
 
 
+_TEST: Final = '''"""Tests of this plugin: pytest activates it on a platform of its own, with a scripted model."""
+
+from claude_sdk_pattern.workbench.active_plugin import ActivePlugin
+
+
+'''
+
+_TOOL_TEST: Final = """def test_words_are_counted(active_plugin: ActivePlugin) -> None:
+    call = active_plugin.call("count_words", text="one two three")
+    assert (call.text, call.is_error) == ("3 words", False)
+"""
+
+_SERVER_TEST: Final = """def test_people_are_greeted_as_configured(active_plugin: ActivePlugin) -> None:
+    assert "Hello, Ada!" in active_plugin.call("greet", name="Ada").text
+"""
+
+_ROUTES_TEST: Final = """def test_words_are_counted(active_plugin: ActivePlugin) -> None:
+    answer = active_plugin.request("POST", "/count", json={"text": "one two three"})
+    assert answer.json() == {"words": 3}
+"""
+
+_SKILL_TEST: Final = """def test_agents_have_the_skill(active_plugin: ActivePlugin) -> None:
+    answer = active_plugin.ask('call tool Skill with {"skill": "NAME:plain-language"}')
+    assert [(call.tool, call.is_error) for call in answer.calls] == [("Skill", False)]
+"""
+
+
 def scaffold(name: str, kind: PluginType) -> dict[str, str]:
     """Return the files of a new plugin by their paths. ``name`` has to be in kebab case."""
     module = name.replace("-", "_")
@@ -95,6 +122,7 @@ def scaffold(name: str, kind: PluginType) -> dict[str, str]:
             manifest["capabilities"] = {"tools": {"module": f"{module}_tools", "timeout_seconds": 10}}
             manifest["permissions"] = {"tools": [f"mcp__{name}__count_words"]}
             files[f"{module}_tools.py"] = _TOOLS
+            test = _TOOL_TEST
         case "mcp":
             manifest["description"] = "Greets people through an MCP server."
             server = {
@@ -108,14 +136,18 @@ def scaffold(name: str, kind: PluginType) -> dict[str, str]:
             greeting = {"type": "string", "title": "Greeting", "default": "Hello"}
             manifest["config_schema"] = {"type": "object", "properties": {"greeting": greeting}}
             files["server.py"] = _SERVER.replace("SERVER", name)
+            test = _SERVER_TEST
         case "skill":
             manifest["description"] = "Teaches the agent to write plainly."
             manifest["capabilities"] = {"skills": ["skills"]}
             files["skills/plain-language/SKILL.md"] = _SKILL.replace("SKILL", "plain-language")
+            test = _SKILL_TEST.replace("NAME", name)
         case "endpoint":
             manifest["description"] = "Answers requests over HTTP."
             manifest["capabilities"] = {"endpoints": {"module": f"{module}_routes", "timeout_seconds": 10}}
             files[f"{module}_routes.py"] = _ROUTES.replace("NAME", name)
+            test = _ROUTES_TEST
+    files[f"test_{module}.py"] = _TEST + test
     files["plugin.json"] = json.dumps(manifest, indent=2) + "\n"
     return files
 

@@ -7,7 +7,7 @@ hooks and interrupts, which share the pipe.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -138,6 +138,7 @@ class AgentProcess:
         self._complaint: str | None = None
         self._priming: asyncio.Queue[Message | UnknownMessage] | None = None
         self._on_problem: Callable[[str, str], None] | None = None
+        self._on_tools: Callable[[Mapping[str, str], Collection[str]], None] | None = None
         self._problems: Mapping[str, str] | None = None
         self.started_at = asyncio.get_running_loop().time()
 
@@ -309,10 +310,23 @@ class AgentProcess:
 
     # --- plugins ------------------------------------------------------------------------------------------------
 
-    def use(self, offer: Offer, *, on_problem: Callable[[str, str], None]) -> None:
-        """Note what the process is started with. ``on_problem`` is told of each plugin that it cannot load."""
+    def use(
+        self,
+        offer: Offer,
+        *,
+        on_problem: Callable[[str, str], None],
+        on_tools: Callable[[Mapping[str, str], Collection[str]], None],
+    ) -> None:
+        """Note what the process is started with.
+
+        Args:
+            offer: what plugins bring to it.
+            on_problem: is told of each plugin that it cannot load.
+            on_tools: is told the owners of servers, as in the offer, and the tools that there are at each turn.
+        """
         self.offer = offer
         self._on_problem = on_problem
+        self._on_tools = on_tools
 
     def on_tool_failure(self, failure: ToolFailure) -> None:
         """Tell whoever the process works for of a call that a plugin's tool could not answer."""
@@ -321,6 +335,9 @@ class AgentProcess:
 
     def _compare(self, init: SystemMessage) -> None:
         """Compare what the process has loaded, which it tells at the beginning of each turn, with what it should."""
+        if self._on_tools is not None and self.offer.starts_servers:
+            tools: Sequence[str] = init.data.get("tools") or ()
+            self._on_tools(self.offer.owners, tools)
         if self._problems is not None:
             return
         self._problems = problems_in(self.offer, init.data)

@@ -8,7 +8,6 @@ type Schemas = components["schemas"];
 export type Plugin = Readonly<Schemas["PluginView"]>;
 export type PluginProblem = Readonly<Schemas["ProblemView"]>;
 export type Permissions = Readonly<Schemas["PermissionsView"]>;
-export type Inventory = Readonly<Schemas["InventoryView"]>;
 export type PluginConfig = Readonly<Schemas["PluginConfigView"]>;
 export type Marketplace = Readonly<Schemas["MarketplaceView"]>;
 export type Offer = Readonly<Schemas["OfferView"]>;

@@ -1765,6 +1765,27 @@ export interface components {
             version: string | null;
         };
         /**
+         * OfferedToolView
+         * @description A tool that an active plugin really has.
+         */
+        OfferedToolView: {
+            /**
+             * Description
+             * @description Empty for servers that Claude Code starts: it tells their names only.
+             */
+            description: string;
+            /**
+             * Is Declared
+             * @description Whether `permissions.tools` lists it. Agents are refused the others.
+             */
+            is_declared: boolean;
+            /**
+             * Name
+             * @description As agents see it.
+             */
+            name: string;
+        };
+        /**
          * PasswordLink
          * @description A link with which a user chooses a password; once, and until it expires. Nobody can look it up again.
          */
@@ -1912,6 +1933,11 @@ export interface components {
              * @enum {string}
              */
             status: "registered" | "active" | "disabled" | "degraded" | "errored" | "inactive";
+            /**
+             * Tools
+             * @description What its Python and its servers really offer, as found when it was started; none unless it is at work. Of servers that Claude Code starts, as found in the first conversation.
+             */
+            tools: components["schemas"]["OfferedToolView"][];
             /** Version */
             version: string;
             /** Warnings */

@@ -1,6 +1,6 @@
 """What the parts of a plugin are called where an agent sees them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin
 
@@ -37,7 +37,7 @@ def owners(plugins: Iterable[ActivePlugin]) -> dict[str, str]:
     return {name: plugin.name for plugin in plugins for name in server_names(plugin)}
 
 
-def owner_of(tool: str, servers: dict[str, str]) -> str | None:
+def owner_of(tool: str, servers: Mapping[str, str]) -> str | None:
     """Return the plugin whose tool this is, None for a tool of nobody's. ``servers`` as :func:`owners` has them."""
     _, _, rest = tool.partition("mcp__")
     return servers.get(rest.partition("__")[0]) if rest else None

@@ -14,6 +14,21 @@ from claude_sdk_pattern.policy.hooks import Hook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedTool:
+    """A tool that a running plugin really has.
+
+    Attributes:
+        name: as agents see it.
+        description: what it says of itself; empty for the servers that Claude Code starts, which tell names only.
+        is_declared: the plugin's ``permissions.tools`` list it; agents are refused the others.
+    """
+
+    name: str
+    description: str = ""
+    is_declared: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     """What goes into the options of one process.
 

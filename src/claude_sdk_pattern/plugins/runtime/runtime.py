@@ -5,7 +5,8 @@ uses the plugins of its set from its start to its end: one that is stopped or re
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,9 @@ from claude_sdk_pattern.plugins.hosted.protocol import (
 from claude_sdk_pattern.plugins.personas import offered_profiles
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin, PluginSet
 from claude_sdk_pattern.plugins.runtime.forwarding import Reports, ToolFailure, forwarding_server
-from claude_sdk_pattern.plugins.runtime.names import agent_name, owners, server_names
+from claude_sdk_pattern.plugins.runtime.names import agent_name, owner_of, owners, server_names
 from claude_sdk_pattern.plugins.runtime.native_folders import native_folder
-from claude_sdk_pattern.plugins.runtime.offer import Offer, agents_of
+from claude_sdk_pattern.plugins.runtime.offer import Offer, OfferedTool, agents_of
 from claude_sdk_pattern.plugins.runtime.plugin_at_work import (
     HealthReport,
     Platform,
@@ -86,6 +87,7 @@ class PluginRuntime:
         self._trials: dict[str, PluginAtWork] = {}
         self._retiring: set[asyncio.Task[None]] = set()
         self._gates: dict[tuple[PermissionGate, str], PermissionGate] = {}
+        self._told_tools: dict[str, frozenset[str]] = {}
 
     @property
     def active(self) -> PluginSet:
@@ -153,6 +155,7 @@ class PluginRuntime:
     async def stopped(self, plugin: ActivePlugin) -> None:
         """Take a plugin away. Agent processes that use it keep it to their end."""
         await self._forget_trial(plugin.name)
+        self._told_tools.pop(plugin.name, None)
         self._retire(self._at_work.pop(plugin.name, None))
 
     async def _forget_trial(self, name: str) -> None:
@@ -250,6 +253,50 @@ class PluginRuntime:
     def told_as_broken(self, plugin: str, problem: str) -> None:
         """Note what an agent process found wrong with a plugin."""
         self._on_health(plugin, problem)
+
+    def told_of_tools(self, owners: Mapping[str, str], tools: Collection[str]) -> None:
+        """Note which tools an agent process has, for the servers that Claude Code starts itself.
+
+        Args:
+            owners: the plugin behind each server, as the process's offer has it.
+            tools: names of all tools of the process.
+        """
+        found: dict[str, set[str]] = {}
+        for tool in tools:
+            if (owner := owner_of(tool, owners)) is not None:
+                found.setdefault(owner, set()).add(tool)
+        # A server that was not ready yet when an agent began has not lost its tools.
+        self._told_tools |= {
+            name: frozenset(seen) | self._told_tools.get(name, frozenset()) for name, seen in found.items()
+        }
+
+    # --- for operators and authors ------------------------------------------------------------------------------
+
+    def tools_of(self, name: str) -> tuple[OfferedTool, ...]:
+        """Return what tools a plugin really has, by their names; nothing for one that is not at work.
+
+        Those of its Python and its servers are known from its start, those of servers that Claude Code starts from
+        when the first agent has started them.
+        """
+        at_work = self._at_work.get(name)
+        if at_work is None:
+            return ()
+        described = {
+            f"mcp__{server}__{tool.name}": tool.description or ""
+            for server, connection in at_work.servers.items()
+            for tool in connection.tools
+        }
+        if at_work.plugin.package.format == "claude-code":
+            described |= dict.fromkeys(self._told_tools.get(name, ()), "")
+        declared = at_work.plugin.package.permissions.tools
+        return tuple(
+            OfferedTool(
+                name=tool,
+                description=description,
+                is_declared=any(fnmatchcase(tool, pattern) for pattern in declared),
+            )
+            for tool, description in sorted(described.items())
+        )
 
     # --- for endpoints ------------------------------------------------------------------------------------------
 

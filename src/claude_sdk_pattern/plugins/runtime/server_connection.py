@@ -252,10 +252,11 @@ class ServerConnection:
                     self._session = None
                     what = "it ended" if link.ended.is_set() else "it did not answer any more"
             return _with_last_words(what, link)
-        except TimeoutError:
-            return _with_last_words(f"it did not answer within {self._limits.start_seconds:g} s", link)
         except Exception as error:  # noqa: BLE001 - whatever it was, it is the server's failure
-            return _with_last_words(_told(error), link)
+            cause = _cause(error)
+            if isinstance(cause, TimeoutError):
+                return _with_last_words(f"it did not answer within {self._limits.start_seconds:g} s", link)
+            return _with_last_words(_told(cause), link)
 
     def _set(self, state: ServerState, problem: str | None) -> None:
         self.state, self.problem = state, problem
@@ -303,10 +304,14 @@ def _with_last_words(problem: str, link: Link | None) -> str:
     return f"{problem}: {said}" if said else problem
 
 
-def _told(error: BaseException) -> str:
+def _cause(error: BaseException) -> BaseException:
+    """Return what went wrong: the tasks behind a connection wrap it, once or several times."""
     if isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        return _told(group.exceptions[0])
+        return _cause(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return error
+
+
+def _told(error: BaseException) -> str:
     if isinstance(error, MCPError):
         return "it ended" if error.error.code == CONNECTION_CLOSED else error.error.message[:500]
     return (str(error) or type(error).__name__)[:500]

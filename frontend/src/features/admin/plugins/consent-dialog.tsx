@@ -50,7 +50,7 @@ export function ConsentDialog({ plugin: latest, onTried, onClose }: ConsentDialo
       </section>
       <section className="space-y-2">
         <h3 className="text-sm font-medium">{t("admin.plugins.brings")}</h3>
-        <InventoryList inventory={plugin.inventory} />
+        <InventoryList plugin={plugin} />
       </section>
       <p className="text-sm text-ink-faint">{t("admin.plugins.consent")}</p>
       {latest.digest !== plugin.digest && (

@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
 
 import { toInventoryLines, toPermissionLines } from "@/features/admin/plugins/plugin-state";
-import type { Inventory, Permissions } from "@/shared/api/plugins";
+import type { Permissions, Plugin } from "@/shared/api/plugins";
 import { VisibleText } from "@/shared/ui/visible-text";
 
 type Line = { readonly kind: string; readonly name: string; readonly items: readonly string[] };
@@ -35,9 +35,9 @@ export function PermissionList({ permissions }: { readonly permissions: Permissi
   return <NamedLists lines={lines} empty={t("admin.plugins.asksNothing")} />;
 }
 
-export function InventoryList({ inventory }: { readonly inventory: Inventory }) {
+export function InventoryList({ plugin }: { readonly plugin: Plugin }) {
   const { t } = useTranslation();
-  const lines = toInventoryLines(inventory).map((line) => ({
+  const lines = toInventoryLines(plugin).map((line) => ({
     ...line,
     name: t(`admin.plugins.inventory.${line.kind}`),
   }));

@@ -11,8 +11,7 @@ type PluginDetailProps = { readonly plugin: Plugin; readonly onChanged: () => vo
 /** What a plugin brings and asks for, what is wrong with it, and what can be done. */
 export function PluginDetail({ plugin, onChanged }: PluginDetailProps) {
   const { t } = useTranslation();
-  const { inventory, permissions, new_permissions, problems, warnings, dependencies, origin, digest } =
-    plugin;
+  const { permissions, new_permissions, problems, warnings, dependencies, origin, digest } = plugin;
   const isUpdate = plugin.has_update && plugin.active_version !== null;
   const asksMore = isUpdate && toPermissionLines(new_permissions).length > 0;
   const needed = Object.entries(dependencies).map(([name, range]) => `${name} ${range}`);
@@ -29,7 +28,7 @@ export function PluginDetail({ plugin, onChanged }: PluginDetailProps) {
       )}
       <section className="space-y-2">
         <h4 className="text-sm font-medium">{t("admin.plugins.brings")}</h4>
-        <InventoryList inventory={inventory} />
+        <InventoryList plugin={plugin} />
       </section>
       <section className="space-y-2">
         <h4 className="text-sm font-medium">{t("admin.plugins.asks")}</h4>

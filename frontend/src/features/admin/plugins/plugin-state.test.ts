@@ -32,6 +32,7 @@ function plugin(more: Partial<Plugin>): Plugin {
       ui: [],
       other: [],
     },
+    tools: [],
     dependencies: {},
     problems: [],
     warnings: [],
@@ -81,10 +82,18 @@ test("only what is asked for has a line", () => {
 });
 
 test("what it brings is named once", () => {
-  expect(toInventoryLines(plugin({}).inventory)).toEqual([
+  expect(toInventoryLines(plugin({}))).toEqual([
     { kind: "tools", items: [] },
     { kind: "endpoints", items: [] },
     { kind: "skills", items: ["greeting"] },
     { kind: "hooks", items: ["PreToolUse"] },
   ]);
+});
+
+test("tools of a plugin at work have names, also those of its servers", () => {
+  const roll = { name: "mcp__dice__roll", description: "Roll dice.", is_declared: true };
+  expect(toInventoryLines(plugin({ tools: [roll] }))[0]).toEqual({
+    kind: "tools",
+    items: ["mcp__dice__roll"],
+  });
 });

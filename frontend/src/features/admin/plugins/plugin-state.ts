@@ -1,5 +1,5 @@
 // What can be done with a plugin as it is, and what it asks for in words; pure.
-import type { Inventory, Permissions, Plugin } from "@/shared/api/plugins";
+import type { Permissions, Plugin } from "@/shared/api/plugins";
 
 export type Doings = {
   readonly canActivate: boolean;
@@ -61,12 +61,17 @@ export type InventoryKind =
   | "ui"
   | "other";
 
-/** What a plugin brings; things without names of their own have a line without items. */
-export function toInventoryLines(inventory: Inventory): Lines<InventoryKind> {
+/** What a plugin brings; tools have names when it is at work, and endpoints have none of their own. */
+export function toInventoryLines({
+  inventory,
+  tools,
+}: Pick<Plugin, "inventory" | "tools">): Lines<InventoryKind> {
   const { has_tools, endpoints } = inventory;
   const named = ["mcp_servers", "skills", "commands", "agents", "hooks", "profiles", "ui", "other"] as const;
   return [
-    ...(has_tools ? [{ kind: "tools", items: [] } as const] : []),
+    ...(has_tools || tools.length > 0
+      ? [{ kind: "tools", items: tools.map(({ name }) => name) } as const]
+      : []),
     ...(endpoints ? [{ kind: "endpoints", items: [] } as const] : []),
     ...named
       .map((kind) => ({ kind, items: [...new Set(inventory[kind])] }))
