@@ -1,4 +1,7 @@
-"""Hooks of a plugin for every event there is: the real Claude Code raises them but for one, the plugin's own process hears them."""
+"""Hooks of a plugin for every event there is, heard in the plugin's own process.
+
+Real: Claude Code, which raises all of them but one. Scripted: the model.
+"""
 
 import json
 from pathlib import Path
