@@ -192,7 +192,7 @@ async def test_secret_is_in_no_answer_and_no_log(admin: httpx2.AsyncClient, serv
 async def test_profiles_are_listed_and_a_session_is_made_with_one(
     admin: httpx2.AsyncClient, alice: httpx2.AsyncClient, server: Server
 ) -> None:
-    profile = {"display_name": "Sailor", "prompt": "You sail.", "model": "haiku", "plugins": []}
+    profile: dict[str, Any] = {"display_name": "Sailor", "prompt": "You sail.", "model": "haiku", "plugins": []}
     await upload(admin, zipped_plugin(profiles={"sailor": profile}))
     assert (await alice.get("/api/v1/profiles")).json() == {"items": []}
     unknown = await alice.post("/api/v1/sessions", json={"profile": "weather:sailor"})
