@@ -187,3 +187,43 @@ async def test_secret_is_in_no_answer_and_no_log(admin: httpx2.AsyncClient, serv
     database = Path(server.database_url.partition("///")[2])
     # With SQLite's own files beside it.
     assert all(canary.encode() not in file.read_bytes() for file in database.parent.glob(f"{database.name}*"))
+
+
+async def test_profiles_are_listed_and_a_session_is_made_with_one(
+    admin: httpx2.AsyncClient, alice: httpx2.AsyncClient, server: Server
+) -> None:
+    profile: dict[str, Any] = {"display_name": "Sailor", "prompt": "You sail.", "model": "haiku", "plugins": []}
+    await upload(admin, zipped_plugin(profiles={"sailor": profile}))
+    assert (await alice.get("/api/v1/profiles")).json() == {"items": []}
+    unknown = await alice.post("/api/v1/sessions", json={"profile": "weather:sailor"})
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "profile_not_found")
+    assert (await admin.post(f"{PLUGINS}/weather/activate")).status_code == 200
+    (shown,) = (await alice.get("/api/v1/profiles")).json()["items"]
+    assert shown == {
+        "name": "weather:sailor",
+        "display_name": "Sailor",
+        "description": None,
+        "plugin": "weather",
+        "model": "haiku",
+        "permission_mode": None,
+        "plugins": ["weather"],
+    }
+    made = await alice.post("/api/v1/sessions", json={"profile": "weather:sailor"})
+    assert made.status_code == 201, made.text
+    session = made.json()
+    assert (session["profile"], session["profile_display_name"]) == ("weather:sailor", "Sailor")
+    assert (session["model"], session["permission_mode"], session["plugins"]) == ("haiku", "acceptEdits", ["weather"])
+    without = (await alice.post("/api/v1/sessions", json={"plugins": []})).json()
+    assert (without["profile"], without["plugins"]) == (None, [])
+    async with server.chat(alice, f"?session_id={session['id']}") as chat:
+        await chat.receive()
+    (hello, *_) = chat.frames
+    assert (hello["plugins"], hello["profile"], hello["profile_display_name"]) == (
+        ["weather"],
+        "weather:sailor",
+        "Sailor",
+    )
+    # Nobody has it any more; the session still says what it was made with.
+    await admin.post(f"{PLUGINS}/weather/deactivate")
+    kept = (await alice.get(f"/api/v1/sessions/{session['id']}")).json()
+    assert (kept["profile"], kept["profile_display_name"], kept["plugins"]) == ("weather:sailor", None, [])

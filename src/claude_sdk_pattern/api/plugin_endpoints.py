@@ -50,8 +50,9 @@ async def call_endpoint(
         user = (await current_identity(credentials, services)).user
         caller = Caller(user_id=user.id, name=user.username, role=user.role.value)
     body = await request.body()
-    if len(body) > endpoints.max_body_bytes:
-        raise Problem(413, "body_too_large", "Too large", f"The plugin takes {endpoints.max_body_bytes} bytes.")
+    most = min(endpoints.max_body_bytes, services.settings.plugin_max_body_bytes)
+    if len(body) > most:
+        raise Problem(413, "body_too_large", "Too large", f"The plugin takes {most} bytes.")
     call_id = services.plugin_requests.begin_call(name, None if caller is None else caller.user_id)
     try:
         answer = await services.plugin_runtime.answer_http(

@@ -13,7 +13,7 @@ from claude_sdk_pattern.api.services import Services
 from claude_sdk_pattern.limits.errors import RateLimitedError
 
 MAX_BODY_BYTES: Final = 1024 * 1024
-"""Largest body of a request, the same as of a frame. Uploads have a limit of their own."""
+"""Largest body of a request, the same as of a frame. Uploads and endpoints of plugins have limits of their own."""
 
 BODY_SECONDS: Final = 30.0
 """How long a body may take to arrive; of an upload, how long one may wait for the next piece."""
@@ -22,6 +22,8 @@ BODY_SECONDS: Final = 30.0
 _UNCOUNTED: Final = ("/api/v1/health/",)
 
 _UPLOADS: Final = ("/attachments", "/api/v1/plugins", "/api/v1/marketplaces")
+
+_PLUGINS: Final = "/api/v1/plugins/"
 
 _BEARER: Final = "bearer "
 
@@ -57,7 +59,7 @@ class LimitBodies:
         """Pass a request on; reading its body fails where it breaks the limits."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        most = None if scope["path"].endswith(_UPLOADS) else MAX_BODY_BYTES
+        most = _most_bytes(scope)
         announced = Headers(scope=scope).get("content-length", "")
         is_announced_too_large = most is not None and announced.isdecimal() and int(announced) > most
         received = 0
@@ -85,6 +87,22 @@ class LimitBodies:
             return message
 
         return await self._app(scope, receive_limited, send)
+
+
+def _most_bytes(scope: Scope) -> int | None:
+    """Return how long the body of a request may be; None for uploads, which count for themselves."""
+    path: str = scope["path"]
+    if not path.startswith(_PLUGINS):
+        return None if path.endswith(_UPLOADS) else MAX_BODY_BYTES
+    # Before the uploads: a plugin may call an endpoint of its own like one of them.
+    services = cast("Services | None", getattr(scope["app"].state, "services", None))
+    if services is None:
+        return MAX_BODY_BYTES
+    plugin = services.plugin_runtime.find(path.removeprefix(_PLUGINS).partition("/")[0])
+    manifest = None if plugin is None else plugin.package.manifest
+    endpoints = None if manifest is None else manifest.capabilities.endpoints
+    declared = 0 if endpoints is None else min(endpoints.max_body_bytes, services.settings.plugin_max_body_bytes)
+    return max(MAX_BODY_BYTES, declared)
 
 
 async def _who(services: Services, scope: Scope) -> str:

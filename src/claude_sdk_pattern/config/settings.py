@@ -245,6 +245,11 @@ class Settings(SecretSettings):
     plugin_max_result_bytes: int = Field(
         default=1024 * 1024, ge=1024, description="Longest answer of a plugin's tool, hook or endpoint."
     )
+    plugin_max_body_bytes: int = Field(
+        default=10 * 1024 * 1024,
+        ge=0,
+        description="Longest body of a request to an endpoint of a plugin, whatever the plugin declares.",
+    )
     plugin_max_message_bytes: int = Field(
         default=8 * 1024 * 1024,
         ge=64 * 1024,

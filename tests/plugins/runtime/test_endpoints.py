@@ -126,3 +126,41 @@ async def test_an_endpoint_gets_no_token_sets_no_cookie_and_fails_alone(
         assert (path, answer.status_code) == (path, status)
         assert "canary-inside" not in answer.text
     assert (await client.get(f"{base}/headers", headers=headers)).status_code == 200
+
+
+SIZES = """
+from fastapi import APIRouter, Request
+
+router = APIRouter()
+
+@router.post("/attachments")
+async def size(request: Request): return len(await request.body())
+"""
+
+
+async def test_a_body_may_be_as_long_as_the_plugin_declares_up_to_the_operators_limit(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    megabyte = 1024 * 1024
+    endpoints = {"module": "routes", "public": ["/attachments"]}
+    declared = {"small": None, "large": 4 * megabyte, "greedy": 100 * megabyte}
+    async with running_platform(
+        sqlite_url, tmp_path / "data", prewarm_pool_size=0, plugin_max_body_bytes=6 * megabyte
+    ) as platform:
+        for name, most in declared.items():
+            part = endpoints if most is None else endpoints | {"max_body_bytes": most}
+            files = {"routes.py": SIZES}
+            await activate(
+                platform, write_plugin(tmp_path / name, files, type="endpoint", capabilities={"endpoints": part})
+            )
+        app = create_app(platform.services.settings)
+        app.state.services = platform.services
+        transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            # Called like an upload of the platform's own, which it is not.
+            for name, most in (("small", megabyte), ("large", 4 * megabyte), ("greedy", 6 * megabyte)):
+                path = f"/api/v1/plugins/{name}/attachments"
+                fits = await client.post(path, content=b"x" * most)
+                assert (fits.status_code, fits.text) == (200, str(most))
+                refused = await client.post(path, content=b"x" * (most + 1))
+                assert (refused.status_code, refused.json()["code"]) == (413, "body_too_large")

@@ -1,4 +1,6 @@
-"""Hooks of a plugin for every event there is: the real Claude Code raises them but for one, the plugin's own process hears them.
+"""Hooks of a plugin for every event there is, heard in the plugin's own process.
+
+Real: Claude Code, which raises all of them but one. Scripted: the model.
 """
 
 import json
@@ -34,7 +36,7 @@ async def test_every_event_that_a_manifest_can_name_reaches_its_hook(sqlite_url:
     heard = tmp_path / "data" / "plugin-data" / "listener" / "heard.txt"
 
     def missing() -> set[str]:
-        return set(HOOK_EVENTS) - set(heard.read_text().split() if heard.exists() else ())
+        return set[str](HOOK_EVENTS) - set(heard.read_text().split() if heard.exists() else ())
 
     async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0) as platform:
         await activate(platform, root)
