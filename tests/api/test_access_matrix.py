@@ -86,6 +86,8 @@ ROUTES: dict[tuple[str, str], Needs | SessionAction] = {
     ("POST", f"{_PLUGIN}/activate"): Needs.OPERATOR,
     ("POST", f"{_PLUGIN}/deactivate"): Needs.OPERATOR,
     ("POST", f"{_PLUGIN}/reload"): Needs.OPERATOR,
+    ("GET", "/api/v1/plugin-ui"): Needs.SIGN_IN,
+    ("GET", "/api/v1/plugin-ui/{name}/{digest}/{path}"): Needs.SIGN_IN,
     ("GET", "/api/v1/marketplaces"): Needs.OPERATOR,
     ("POST", "/api/v1/marketplaces"): Needs.ADMIN,
     ("GET", _MARKETPLACE): Needs.OPERATOR,

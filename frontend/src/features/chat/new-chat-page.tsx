@@ -3,11 +3,13 @@ import { useTranslation } from "react-i18next";
 
 import { DropZone } from "@/features/chat/attachments/drop-zone";
 import { Composer } from "@/features/chat/composer/composer";
+import { InputExtensions } from "@/features/chat/composer/input-extensions";
 import type { PermissionMode } from "@/features/chat/session-commands";
 import { ModePicker } from "@/features/chat/settings/mode-picker";
 import { ModelPicker } from "@/features/chat/settings/model-picker";
 import { startChat } from "@/features/chat/start-chat";
 import { navigate, sessionPath } from "@/shared/lib/router";
+import { usePluginActions } from "@/shared/plugin-ui/use-plugin-actions";
 import { useAppStore } from "@/shared/store/app-store";
 
 // What the server gives a session that asks for nothing else.
@@ -34,6 +36,8 @@ export function NewChatPage() {
         .notify(t("chat.startFailed", { message: error instanceof Error ? error.message : String(error) }));
     }
   };
+
+  usePluginActions(null, (text) => void start(text));
 
   return (
     <DropZone sessionId={null}>
@@ -73,6 +77,7 @@ export function NewChatPage() {
             <ModelPicker model={model} onChange={setModel} />
           </>
         }
+        extensions={<InputExtensions />}
         onSend={({ text }) => void start(text)}
         onStop={() => undefined}
       />
