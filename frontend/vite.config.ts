@@ -4,7 +4,7 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-import { pluginSdk, sharedEntries, sharedModules } from "./shared-modules";
+import { pluginSdk, sharedEntries, sharedModules } from "./shared-modules.ts";
 
 const backend = "http://127.0.0.1:8000";
 

@@ -23,6 +23,8 @@ export function pluginUi({ entry, name }: PluginUiOptions): UserConfig {
   return {
     // What is in the environment while the bundle is built is nobody's business.
     define: { "process.env.NODE_ENV": JSON.stringify("production") },
+    // The runtime for development is not among what the page has.
+    oxc: { jsx: { runtime: "automatic", development: false } },
     build: {
       outDir: "ui",
       emptyOutDir: false,
