@@ -220,6 +220,8 @@ async def test_a_route_lets_in_exactly_those_it_is_for(server: Server, people: P
         "attachment_id": "none",
         "name": "none",
         "plugin": "none",
+        "digest": "none",
+        "path": "none",
         "rule_id": "none",
     }
     for who in PEOPLE:
