@@ -44,7 +44,7 @@ const noLiteralText = [
 ];
 
 export default tseslint.config(
-  { ignores: ["node_modules", "src/shared/api/*.gen.ts"] },
+  { ignores: ["node_modules", "plugin-sdk/dist", "src/shared/api/*.gen.ts"] },
   js.configs.recommended,
   {
     files: ["**/*.{ts,tsx}"],

@@ -4,13 +4,18 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
+import { pluginSdk, sharedEntries, sharedModules } from "./shared-modules.ts";
+
 const backend = "http://127.0.0.1:8000";
 
 export default defineConfig({
   base: "/",
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), sharedModules()],
   resolve: {
-    alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) },
+    alias: {
+      "@claude-sdk-pattern/plugin-sdk": pluginSdk,
+      "@": fileURLToPath(new URL("./src", import.meta.url)),
+    },
   },
   server: {
     host: "127.0.0.1",
@@ -30,10 +35,17 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     manifest: true,
+    rolldownOptions: {
+      input: { index: "index.html", ...sharedEntries },
+      preserveEntrySignatures: "exports-only",
+      output: {
+        entryFileNames: ({ name }) => (name in sharedEntries ? "[name].js" : "assets/[name]-[hash].js"),
+      },
+    },
   },
   test: {
     environment: "happy-dom",
-    include: ["src/**/*.test.{ts,tsx}"],
+    include: ["src/**/*.test.{ts,tsx}", "plugin-sdk/src/**/*.test.{ts,tsx}"],
     setupFiles: ["src/test-setup.ts"],
     restoreMocks: true,
   },

@@ -88,6 +88,8 @@ ROUTES: dict[tuple[str, str], Needs | SessionAction] = {
     ("POST", f"{_PLUGIN}/activate"): Needs.OPERATOR,
     ("POST", f"{_PLUGIN}/deactivate"): Needs.OPERATOR,
     ("POST", f"{_PLUGIN}/reload"): Needs.OPERATOR,
+    ("GET", "/api/v1/plugin-ui"): Needs.SIGN_IN,
+    ("GET", "/api/v1/plugin-ui/{name}/{digest}/{path}"): Needs.SIGN_IN,
     ("GET", "/api/v1/marketplaces"): Needs.OPERATOR,
     ("POST", "/api/v1/marketplaces"): Needs.ADMIN,
     ("GET", _MARKETPLACE): Needs.OPERATOR,
@@ -220,6 +222,8 @@ async def test_a_route_lets_in_exactly_those_it_is_for(server: Server, people: P
         "attachment_id": "none",
         "name": "none",
         "plugin": "none",
+        "digest": "none",
+        "path": "none",
         "rule_id": "none",
     }
     for who in PEOPLE:

@@ -5,7 +5,7 @@ Real: Chromium, the built app, the server process, the CLI, SQLite. Scripted: th
 
 import os
 import shutil
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -60,9 +60,11 @@ async def browser(anyio_backend: str) -> AsyncGenerator[Browser]:
 async def sign_in(server: Server, browser: Browser) -> AsyncGenerator[SignIn]:
     """Return a function that opens a page of a new browser profile and signs in there.
 
-    Whatever the page writes to the console as an error, or throws, fails the test at its end.
+    Whatever the page writes to the console as an error, or throws, fails the test at its end, unless the test expects
+    an error with such a text.
     """
     complaints: list[str] = []
+    expected: list[str] = []
     pages: list[Page] = []
 
     def note(message: ConsoleMessage) -> None:
@@ -71,8 +73,14 @@ async def sign_in(server: Server, browser: Browser) -> AsyncGenerator[SignIn]:
             complaints.append(message.text)
 
     async def open_page(
-        path: str = "/", *, page: Page | None = None, username: str = "alice", **options: object
+        path: str = "/",
+        *,
+        page: Page | None = None,
+        username: str = "alice",
+        expected_errors: Sequence[str] = (),
+        **options: object,
     ) -> Page:
+        expected.extend(expected_errors)
         if page is not None:
             opened = await page.context.new_page()
         else:
@@ -93,4 +101,5 @@ async def sign_in(server: Server, browser: Browser) -> AsyncGenerator[SignIn]:
     for page in pages:
         await page.context.close()
     # The answer to "am I signed in?" before anybody is, to a file that is too large, and to one that is not good.
-    assert [text for text in complaints if not any(code in text for code in ("401", "413", "422"))] == []
+    known = ("401", "413", "422", *expected)
+    assert [text for text in complaints if not any(part in text for part in known)] == []

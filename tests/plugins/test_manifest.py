@@ -44,8 +44,9 @@ FULL = manifest(
         "paths": {"readable": ["/srv/maps"]},
         "secrets": ["API_KEY"],
         "events": ["PreToolUse"],
+        "slots": ["message-renderer"],
     },
-    ui=[{"slot": "message-renderer", "bundle": "ui/chart.js", "export": "Chart", "tools": ["draw"]}],
+    ui=[{"slot": "message-renderer", "bundle": "ui/chart.js", "export": "Chart", "tools": ["mcp__weather__draw"]}],
     hooks=[{"event": "PreToolUse", "matcher": "Bash", "function": "weather.hooks:check", "kind": "security"}],
     agents={"forecaster": {"description": "Knows tomorrow.", "prompt": "You forecast.", "tools": ["Read"]}},
     profiles={"sailor": {"display_name": "Sailor", "prompt_file": "sailor.md"}},
@@ -74,6 +75,11 @@ def test_full_manifest_is_read_and_is_one_by_the_published_schema() -> None:
 def test_published_schema_is_the_one_of_the_models() -> None:
     # Written by `claude-sdk-pattern plugin schema > docs/plugin.schema.json`.
     assert json.loads(SCHEMA_FILE.read_text()) == manifest_schema()
+
+
+def _with_ui(**changes: Any) -> dict[str, Any]:
+    part = {"slot": "input-extension", "bundle": "ui/a.js"} | changes
+    return manifest(permissions={"slots": ["input-extension", "message-renderer", "side-panel"]}, ui=[part])
 
 
 BROKEN: dict[str, tuple[Any, str, str]] = {
@@ -120,6 +126,27 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
         "write a host",
     ),
     "an unknown event": (manifest(permissions={"events": ["Boot"]}), "permissions.events[0]", "'PreToolUse'"),
+    "a component nobody agreed to": (
+        manifest(ui=[{"slot": "input-extension", "bundle": "ui/a.js"}]),
+        "",
+        "`permissions.slots` has to name `input-extension`",
+    ),
+    "a slot there is not": (_with_ui(slot="footer"), "ui[0].slot", "'side-panel'"),
+    "a module outside of the folder for browsers": (
+        _with_ui(bundle="tools.js"),
+        "ui[0].bundle",
+        "must be a file in the folder `ui`, such as ui/chart.js",
+    ),
+    "a module that is none": (_with_ui(bundle="ui/a.html"), "ui[0].bundle", "such as ui/chart.js"),
+    "a style sheet that is none": (_with_ui(style="ui/a.scss"), "ui[0].style", "such as ui/chart.css"),
+    "a panel without title": (_with_ui(slot="side-panel"), "ui[0]", "a `side-panel` needs a `title`"),
+    "a renderer of nothing": (_with_ui(slot="message-renderer"), "ui[0]", "a `message-renderer` needs `tools`"),
+    "tools where none are drawn": (_with_ui(tools=["mcp__weather__a"]), "ui[0]", "has no `tools`"),
+    "a renderer of another's tool": (
+        _with_ui(slot="message-renderer", tools=["Bash"]),
+        "",
+        "a plugin draws for its own tools: mcp__weather__",
+    ),
     "a hook nobody agreed to": (
         manifest(hooks=[{"event": "Stop", "function": "a:b"}]),
         "",

@@ -134,10 +134,17 @@ def test_files_that_the_manifest_names_have_to_be_there(tmp_path: Path) -> None:
     named = manifest(
         capabilities={"tools": {"module": "weather.tools"}, "skills": ["skills"]},
         agents={"a": {"description": "d", "prompt_file": "prompts/a.md"}},
-        ui=[{"slot": "side-panel", "bundle": "ui/panel.js"}],
+        permissions={"slots": ["side-panel"]},
+        ui=[{"slot": "side-panel", "bundle": "ui/panel.js", "style": "ui/panel.css", "title": "Panel"}],
     )
     said = problems(write_files(tmp_path / "x", {"plugin.json": json.dumps(named)}))
-    for text in ("write weather/tools.py", "skills holds no SKILL.md", "prompts/a.md is not there", "ui/panel.js"):
+    for text in (
+        "write weather/tools.py",
+        "skills holds no SKILL.md",
+        "prompts/a.md is not there",
+        "ui/panel.js",
+        "ui/panel.css",
+    ):
         assert text in said
 
 

@@ -11,8 +11,10 @@ import { ChatHeader } from "@/features/chat/chat-header";
 import { ChatPage } from "@/features/chat/chat-page";
 import { composerId } from "@/features/chat/composer/composer";
 import { NewChatPage } from "@/features/chat/new-chat-page";
+import { SidePanel } from "@/features/chat/side-panel/side-panel";
 import { useMediaQuery } from "@/shared/hooks/use-media-query";
 import type { Route } from "@/shared/lib/router";
+import { followPluginUi } from "@/shared/plugin-ui/plugin-ui-list";
 import { useAppStore } from "@/shared/store/app-store";
 import { IconButton } from "@/shared/ui/icon-button";
 import { Modal } from "@/shared/ui/modal";
@@ -34,6 +36,8 @@ export function Workspace({ route }: { readonly route: Route }) {
   const [isHelpOpen, setIsHelpOpen] = useState(false);
   usePageTitle(sessionId);
   useShortcuts({ onHelp: () => setIsHelpOpen(true) });
+
+  useEffect(() => followPluginUi(), []);
 
   // The first answer will need it; fetch it while the person still types.
   useEffect(() => void import("@/features/chat/markdown/markdown").catch(() => undefined), []);
@@ -85,6 +89,7 @@ export function Workspace({ route }: { readonly route: Route }) {
           />
         </Suspense>
       </main>
+      {(sessionId !== null || route.name === "new_chat") && <SidePanel />}
       {isHelpOpen && <ShortcutsDialog onClose={() => setIsHelpOpen(false)} />}
       <NoticeToast />
     </div>

@@ -56,6 +56,7 @@ class PermissionsView(_Body):
     paths: PathPermissionsView
     secrets: list[str]
     events: list[str]
+    slots: list[str] = Field(description="Places of the page where its code runs.")
 
 
 class InventoryView(_Body):

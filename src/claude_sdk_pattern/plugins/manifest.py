@@ -5,6 +5,7 @@ there. :func:`manifest_schema` publishes them for editors. ``docs/plugins.md`` d
 """
 
 import re
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -18,6 +19,9 @@ from claude_sdk_pattern.policy.hooks import HookEvent
 MANIFEST_FILE: Final = "plugin.json"
 
 MANIFEST_VERSION: Final = "1"
+
+UI_FOLDER: Final = "ui"
+"""The part of a plugin's folder that browsers get files of."""
 
 SCHEMA_URL: Final = "https://claude-sdk-pattern.dev/schemas/plugin.schema.json"
 
@@ -34,6 +38,15 @@ def _relative_path(text: str) -> str:
     if path.is_absolute() or ".." in path.parts or "\\" in text or "\x00" in text:
         raise ValueError("must be a path inside the plugin's folder, without `..`")
     return text
+
+
+def _in_ui_folder(*endings: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if PurePosixPath(text).parts[0] != UI_FOLDER or not text.endswith(endings):
+            raise ValueError(f"must be a file in the folder `{UI_FOLDER}`, such as {UI_FOLDER}/chart{endings[0]}")
+        return text
+
+    return check
 
 
 def _version(text: str) -> str:
@@ -164,6 +177,7 @@ class Permissions(_Part):
         hosts: what its own processes may reach, ``*.example.org`` for all below it, with or without a port.
         secrets: keys of ``config_schema`` whose values are handed to its processes.
         events: hook events that its functions are told of.
+        slots: places of the web app where its code runs, with the rights of whoever looks at the page.
     """
 
     tools: tuple[ShortText, ...] = ()
@@ -171,15 +185,35 @@ class Permissions(_Part):
     paths: PathPermissions = PathPermissions()
     secrets: tuple[ConfigKey, ...] = ()
     events: tuple[HookEvent, ...] = ()
+    slots: tuple[Slot, ...] = ()
 
 
 class UiPart(_Part):
-    """A component of the web app. ``tools`` are those whose results a ``message-renderer`` draws."""
+    """A React component in a place of the web app.
+
+    Attributes:
+        bundle: a JavaScript module in the plugin's ``ui`` folder, the only one that browsers get files of.
+        export: the component's name in it.
+        style: a style sheet in the same folder; it holds inside the plugin's components only.
+        title: what people read above a ``side-panel`` or a ``settings-section``.
+        tools: of a ``message-renderer``: whose results it draws, tools of this plugin; ``*`` for any letters.
+    """
 
     slot: Slot
-    bundle: RelativePath
+    bundle: Annotated[RelativePath, AfterValidator(_in_ui_folder(".js", ".mjs"))]
     export: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_$][\w$]*$")] = "default"
+    style: Annotated[RelativePath, AfterValidator(_in_ui_folder(".css"))] | None = None
+    title: Annotated[str, StringConstraints(min_length=1, max_length=60)] | None = None
     tools: tuple[ShortText, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_what_its_slot_needs(self) -> Self:
+        if self.slot in {"side-panel", "settings-section"} and self.title is None:
+            raise ValueError(f"a `{self.slot}` needs a `title`")
+        if (self.slot == "message-renderer") != bool(self.tools):
+            needs = "needs `tools`" if self.slot == "message-renderer" else "has no `tools`: a `message-renderer` does"
+            raise ValueError(f"a `{self.slot}` {needs}")
+        return self
 
 
 class Hook(_Part):
@@ -302,6 +336,17 @@ class Manifest(_Part):
         for hook in self.hooks:
             if hook.event not in self.permissions.events:
                 raise ValueError(f"`permissions.events` has to name `{hook.event}`, which a hook is for")
+        return self
+
+    @model_validator(mode="after")
+    def _ui_is_declared(self) -> Self:
+        own = (f"mcp__{self.name}__", f"mcp__{self.name}-")
+        for part in self.ui:
+            if part.slot not in self.permissions.slots:
+                raise ValueError(f"`permissions.slots` has to name `{part.slot}`, which a part of `ui` fills")
+            for tool in part.tools:
+                if not tool.startswith(own):
+                    raise ValueError(f"`ui` names `{tool}`, and a plugin draws for its own tools: {own[0]}*")
         return self
 
     def _check_placeholders(self, server: str, text: str, *, may_be_secret: bool) -> None:

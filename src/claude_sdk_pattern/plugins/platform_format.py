@@ -73,6 +73,8 @@ def _missing_files(root: Path, manifest: Manifest) -> Iterator[PluginProblem]:
     for index, part in enumerate(manifest.ui):
         if not (root / part.bundle).is_file():
             yield _missing(f"ui[{index}].bundle", f"{part.bundle} is not there", "build the bundle")
+        if part.style is not None and not (root / part.style).is_file():
+            yield _missing(f"ui[{index}].style", f"{part.style} is not there", "write the file, or leave `style` out")
     for where, module in _modules(manifest):
         if not _has_module(root, module):
             path = f"{module.replace('.', '/')}.py"

@@ -208,6 +208,7 @@ def added_permissions(agreed: Permissions | None, asked: Permissions) -> Permiss
             },
             "secrets": _added(known.secrets, asked.secrets),
             "events": _added(known.events, asked.events),
+            "slots": _added(known.slots, asked.slots),
         }
     )
 

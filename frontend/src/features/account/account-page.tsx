@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { PasswordForm } from "@/features/account/password-form";
 import { SignInList } from "@/features/account/sign-in-list";
 import { SpendingNote } from "@/features/account/spending-note";
+import { PluginSlot } from "@/shared/plugin-ui/plugin-slot";
 import { useAppStore } from "@/shared/store/app-store";
 import { PageHeader } from "@/shared/ui/page-header";
 
@@ -25,6 +26,15 @@ export function AccountPage({ start }: { readonly start: ReactNode }) {
           {me?.has_password === true && <PasswordForm username={me.username} />}
           {me?.has_password === false && <p className="text-ink-soft">{t("account.noPassword")}</p>}
           <SignInList />
+          <PluginSlot
+            slot="settings-section"
+            frame={(part, component) => (
+              <section aria-label={part.title ?? part.plugin} className="space-y-3">
+                <h2 className="font-semibold">{part.title ?? part.plugin}</h2>
+                {component}
+              </section>
+            )}
+          />
         </div>
       </div>
     </>

@@ -6,8 +6,10 @@ import { ContextMeter } from "@/features/chat/context-meter";
 import { forkSession } from "@/features/chat/session-commands";
 import { PluginsButton } from "@/features/chat/settings/plugins-button";
 import { RulesButton } from "@/features/chat/settings/rules-button";
+import { SidePanelButton } from "@/features/chat/side-panel/side-panel-button";
 import { cn } from "@/shared/lib/class-names";
 import { formatCost } from "@/shared/lib/format";
+import { PluginSlot } from "@/shared/plugin-ui/plugin-slot";
 import { useAppStore } from "@/shared/store/app-store";
 import { useTranscript } from "@/shared/store/use-transcript";
 import { IconButton } from "@/shared/ui/icon-button";
@@ -59,6 +61,8 @@ export function ChatHeader({ sessionId, start }: ChatHeaderProps) {
             )}
             {percent !== null && <ContextMeter percent={percent} context={context} />}
           </div>
+          <PluginSlot slot="header-action" />
+          <SidePanelButton />
           <PluginsButton />
           <RulesButton sessionId={sessionId} />
           <IconButton label={t("fork.whole")} onClick={() => void forkSession()}>

@@ -4,10 +4,12 @@ import { useTranslation } from "react-i18next";
 import { DropZone } from "@/features/chat/attachments/drop-zone";
 import { closeChat, openChat, sendMessage, stopTurn } from "@/features/chat/chat-controller";
 import { Composer } from "@/features/chat/composer/composer";
+import { InputExtensions } from "@/features/chat/composer/input-extensions";
 import { ConnectionBanner } from "@/features/chat/connection-banner";
 import { SessionControls } from "@/features/chat/settings/session-controls";
 import { MessageList } from "@/features/chat/transcript/message-list";
 import { useEscapeToStop } from "@/features/chat/use-escape-to-stop";
+import { usePluginActions } from "@/shared/plugin-ui/use-plugin-actions";
 import { useAppStore } from "@/shared/store/app-store";
 import { useTranscript } from "@/shared/store/use-transcript";
 import { isRunning } from "@/shared/tape/transcript";
@@ -30,6 +32,7 @@ export function ChatPage({ sessionId }: { readonly sessionId: string }) {
     return closeChat;
   }, [sessionId]);
   useEscapeToStop(running);
+  usePluginActions(sessionId, sendText);
 
   if (reason === "not_found" || reason === "forbidden") return <NoSession reason={reason} />;
   return (
@@ -41,12 +44,15 @@ export function ChatPage({ sessionId }: { readonly sessionId: string }) {
         isRunning={running}
         canStop={isConnected}
         controls={<SessionControls sessionId={sessionId} />}
+        extensions={<InputExtensions />}
         onSend={sendMessage}
         onStop={stopTurn}
       />
     </DropZone>
   );
 }
+
+const sendText = (text: string) => sendMessage({ text, attachments: [] });
 
 function LoadingList() {
   const { t } = useTranslation();

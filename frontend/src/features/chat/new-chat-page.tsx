@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 
 import { DropZone } from "@/features/chat/attachments/drop-zone";
 import { Composer } from "@/features/chat/composer/composer";
+import { InputExtensions } from "@/features/chat/composer/input-extensions";
 import type { PermissionMode } from "@/features/chat/session-commands";
 import { ModePicker } from "@/features/chat/settings/mode-picker";
 import { ModelPicker } from "@/features/chat/settings/model-picker";
@@ -10,6 +11,7 @@ import { ProfilePicker } from "@/features/chat/settings/profile-picker";
 import { useProfiles } from "@/features/chat/settings/use-profiles";
 import { startChat } from "@/features/chat/start-chat";
 import { navigate, sessionPath } from "@/shared/lib/router";
+import { usePluginActions } from "@/shared/plugin-ui/use-plugin-actions";
 import { useAppStore } from "@/shared/store/app-store";
 
 // What the server gives a session that asks for nothing else.
@@ -43,6 +45,8 @@ export function NewChatPage() {
         .notify(t("chat.startFailed", { message: error instanceof Error ? error.message : String(error) }));
     }
   };
+
+  usePluginActions(null, (text) => void start(text));
 
   return (
     <DropZone sessionId={null}>
@@ -85,6 +89,7 @@ export function NewChatPage() {
             )}
           </>
         }
+        extensions={<InputExtensions />}
         onSend={({ text }) => void start(text)}
         onStop={() => undefined}
       />

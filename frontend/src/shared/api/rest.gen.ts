@@ -649,6 +649,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plugin-ui": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Plugin Ui
+         * @description List the components of active plugins, and let this browser load their files with a cookie.
+         */
+        get: operations["list_plugin_ui_api_v1_plugin_ui_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plugin-ui/{name}/{digest}/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Plugin Ui File
+         * @description Return a file of an active plugin's `ui` folder. `digest` is of all its files: another version is not there.
+         */
+        get: operations["read_plugin_ui_file_api_v1_plugin_ui__name___digest___path__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/plugins": {
         parameters: {
             query?: never;
@@ -1820,6 +1860,11 @@ export interface components {
             paths: components["schemas"]["PathPermissionsView"];
             /** Secrets */
             secrets: string[];
+            /**
+             * Slots
+             * @description Places of the page where its code runs.
+             */
+            slots: string[];
             /** Tools */
             tools: string[];
         };
@@ -2405,6 +2450,63 @@ export interface components {
              * @constant
              */
             token_type: "bearer";
+        };
+        /**
+         * UiFileView
+         * @description A file for the page: where it is, and the hash its content has to have.
+         */
+        UiFileView: {
+            /**
+             * Integrity
+             * @description `sha384-...`, as in Subresource Integrity.
+             */
+            integrity: string;
+            /**
+             * Url
+             * @description A path on this server. It changes with the plugin's files.
+             */
+            url: string;
+        };
+        /**
+         * UiPartList
+         * @description All components, in the order of the plugins' names and of their manifests.
+         */
+        UiPartList: {
+            /** Items */
+            items: components["schemas"]["UiPartView"][];
+        };
+        /**
+         * UiPartView
+         * @description A component that an active plugin puts into a slot of the page.
+         */
+        UiPartView: {
+            /**
+             * Export
+             * @description The component's name in the module.
+             */
+            export: string;
+            module: components["schemas"]["UiFileView"];
+            /** Plugin */
+            plugin: string;
+            /**
+             * Slot
+             * @enum {string}
+             */
+            slot: "side-panel" | "message-renderer" | "input-extension" | "settings-section" | "header-action";
+            /** @description A style sheet for this plugin's components alone. */
+            style: components["schemas"]["UiFileView"] | null;
+            /**
+             * Title
+             * @description Of a `side-panel` and a `settings-section`.
+             */
+            title: string | null;
+            /**
+             * Tools
+             * @description Of a `message-renderer`: whose results it draws. `*` for any letters.
+             */
+            tools: string[];
+            /** Version */
+            version: string;
         };
         /**
          * UpdateSession
@@ -3659,6 +3761,66 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["PluginView"];
                 };
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    list_plugin_ui_api_v1_plugin_ui_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UiPartList"];
+                };
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    read_plugin_ui_file_api_v1_plugin_ui__name___digest___path__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                digest: string;
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem */
             default: {

@@ -19,9 +19,14 @@ function read(): ThemeChoice {
   }
 }
 
+/** The theme that is on screen, whoever chose it. */
+export function getTheme(): "light" | "dark" {
+  return choice === "dark" || (choice === "system" && systemDark().matches) ? "dark" : "light";
+}
+
 function paint(): void {
-  const isDark = choice === "dark" || (choice === "system" && systemDark().matches);
-  document.documentElement.dataset["theme"] = isDark ? "dark" : "light";
+  document.documentElement.dataset["theme"] = getTheme();
+  for (const listener of listeners) listener();
 }
 
 export function getThemeChoice(): ThemeChoice {
@@ -37,7 +42,6 @@ export function setThemeChoice(next: ThemeChoice): void {
     // Storage forbidden: the choice lasts as long as the page.
   }
   paint();
-  for (const listener of listeners) listener();
 }
 
 export function subscribeTheme(listener: () => void): () => void {
@@ -53,6 +57,5 @@ export function startTheme(): void {
     if (key !== storageKey) return;
     choice = read();
     paint();
-    for (const listener of listeners) listener();
   });
 }

@@ -3,7 +3,14 @@ import { expect, test } from "vitest";
 import { toDoings, toInventoryLines, toPermissionLines } from "@/features/admin/plugins/plugin-state";
 import type { Plugin } from "@/shared/api/plugins";
 
-const nothing = { tools: [], hosts: [], paths: { readable: [], writable: [] }, secrets: [], events: [] };
+const nothing = {
+  tools: [],
+  hosts: [],
+  paths: { readable: [], writable: [] },
+  secrets: [],
+  events: [],
+  slots: [],
+};
 
 function plugin(more: Partial<Plugin>): Plugin {
   return {

@@ -26,7 +26,7 @@ export function toDoings(plugin: Plugin): Doings {
   };
 }
 
-export type PermissionKind = "tools" | "hosts" | "readable" | "writable" | "secrets" | "events";
+export type PermissionKind = "tools" | "hosts" | "readable" | "writable" | "secrets" | "events" | "slots";
 
 type Lines<Name> = readonly { readonly kind: Name; readonly items: readonly string[] }[];
 
@@ -37,6 +37,7 @@ export function toPermissionLines({
   paths,
   secrets,
   events,
+  slots,
 }: Permissions): Lines<PermissionKind> {
   const all: Lines<PermissionKind> = [
     { kind: "tools", items: tools },
@@ -45,6 +46,7 @@ export function toPermissionLines({
     { kind: "writable", items: paths.writable },
     { kind: "secrets", items: secrets },
     { kind: "events", items: events },
+    { kind: "slots", items: slots },
   ];
   return all.filter(({ items }) => items.length > 0);
 }

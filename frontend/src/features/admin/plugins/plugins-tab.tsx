@@ -8,6 +8,7 @@ import { fetchPlugins, uploadPlugin, type Plugin } from "@/shared/api/plugins";
 import { usePages } from "@/shared/hooks/use-pages";
 import { useRepeat } from "@/shared/hooks/use-repeat";
 import { includesRole } from "@/shared/lib/roles";
+import { refreshPluginUi } from "@/shared/plugin-ui/plugin-ui-list";
 import { useAppStore } from "@/shared/store/app-store";
 import { Button } from "@/shared/ui/button";
 import { SearchField } from "@/shared/ui/search-field";
@@ -83,6 +84,8 @@ export function PluginsTab() {
                 onChanged={() => {
                   setAdded(null);
                   reload();
+                  // What it has for this page comes and goes with it. Without an answer, the page asks again by itself.
+                  void refreshPluginUi().catch(() => undefined);
                 }}
               />
             ))}

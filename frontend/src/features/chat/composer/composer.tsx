@@ -25,6 +25,8 @@ type ComposerProps = {
   readonly canStop?: boolean;
   /** What else can be set for the next message. */
   readonly controls?: ReactNode;
+  /** What is above the input. */
+  readonly extensions?: ReactNode;
   /** The files of a new conversation are not in the message: they wait for its session. */
   readonly onSend: (content: MessageContent) => void;
   readonly onStop: () => void;
@@ -36,6 +38,7 @@ export function Composer({
   isDisabled = false,
   canStop = true,
   controls,
+  extensions,
   onSend,
   onStop,
 }: ComposerProps) {
@@ -78,6 +81,7 @@ export function Composer({
 
   return (
     <div className="relative mx-auto w-full max-w-[46rem] px-3 pb-[max(0.75rem,env(safe-area-inset-bottom))] before:pointer-events-none before:absolute before:inset-x-0 before:bottom-full before:h-5 before:bg-gradient-to-t before:from-canvas before:to-transparent sm:px-6 sm:pb-4">
+      {extensions}
       <form
         onSubmit={(event) => {
           event.preventDefault();
