@@ -37,12 +37,18 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Send a request.
 
         Raises:
-            httpx2.ConnectError: the policy does not allow the host, or its name leads somewhere else.
+            httpx2.ConnectError: the policy does not allow the host, or its name leads somewhere else or nowhere.
+            httpx2.UnsupportedProtocol: it is no address of the web.
         """
+        if request.url.scheme not in _DEFAULT_PORTS:
+            raise httpx2.UnsupportedProtocol(f"{request.url.scheme!r} is neither http nor https")
         host, port = request.url.host, request.url.port or _DEFAULT_PORTS[request.url.scheme]
         if not self._policy.allows_host(host, port):
             raise httpx2.ConnectError(f"{host}:{port} is not among the hosts that the plugin declares")
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise httpx2.ConnectError(f"{host} cannot be looked up: {error}") from error
         addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
         if not addresses or not all(map(self._policy.allows_address, addresses)):
             raise httpx2.ConnectError(f"{host}:{port} leads to an address that is not public")
