@@ -24,20 +24,27 @@ pytestmark = pytest.mark.anyio
 MAX_BYTES = 1000
 
 # The machine itself, as a resolver of names understands it, and as only a careless one would.
-SPELLINGS = (
-    *(
-        "localhost",
-        "LOCALHOST",
-        "localhost.",
-        "127.0.0.1",
-        "127.1",
-        "127.0.1",
-        "2130706433",
-        "0x7f000001",
-        "0177.0.0.1",
-    ),
-    *("0x7f.0.0.1", "0", "0.0.0.0", "127.255.255.254", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]"),
-)
+SPELLINGS = [
+    "localhost",
+    "LOCALHOST",
+    "localhost.",
+    "127.0.0.1",
+    "127.1",
+    "127.0.1",
+    "2130706433",
+    "0x7f000001",
+    "0177.0.0.1",
+    "0x7f.0.0.1",
+    "0",
+    "0.0.0.0",
+    "127.255.255.254",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::]",
+]
+
+LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 
 @dataclass
@@ -67,10 +74,13 @@ def client(policy: EgressPolicy) -> httpx2.AsyncClient:
     return guarded_client(policy, headers={}, read_seconds=5, max_bytes=MAX_BYTES)
 
 
-def declared(*hosts: str, networks: tuple[str, ...] = ()) -> EgressPolicy:
-    return EgressPolicy(
-        hosts=[HostPattern.parse(host) for host in hosts], networks=[ip_network(network) for network in networks]
-    )
+def declared(*hosts: str) -> EgressPolicy:
+    return EgressPolicy(hosts=[HostPattern.parse(host) for host in hosts])
+
+
+def opened(host: str) -> EgressPolicy:
+    """Return a policy of somebody who has opened their own machine."""
+    return EgressPolicy(hosts=[HostPattern.parse(host)], networks=[ip_network(network) for network in LOOPBACK])
 
 
 @pytest.mark.parametrize("host", SPELLINGS)
@@ -101,7 +111,7 @@ def test_whatever_stands_in_an_address_nothing_else_is_reached(authority: str) -
 async def test_a_network_that_the_operator_opened_is_reached_by_a_declared_name() -> None:
     async with (
         listening() as inside,
-        client(declared(f"localhost:{inside.port}", networks=("127.0.0.0/8", "::1/128"))) as careful,
+        client(declared(f"localhost:{inside.port}", networks=LOOPBACK)) as careful,
     ):
         assert (await careful.get(f"http://localhost:{inside.port}/")).text == "hi"
         assert inside.reached == 1
@@ -111,7 +121,7 @@ async def test_a_redirect_leads_no_further_than_a_request() -> None:
     async with (
         listening() as inside,
         listening() as outside,
-        client(declared(f"localhost:{outside.port}", networks=("127.0.0.0/8", "::1/128"))) as careful,
+        client(opened(f"localhost:{outside.port}")) as careful,
     ):
         outside.answer = (
             f"HTTP/1.1 302 Found\r\nlocation: http://localhost:{inside.port}/\r\ncontent-length: 0\r\n\r\n".encode()
@@ -125,7 +135,7 @@ async def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None
     """A resolver that answers first with one address and then with another gets nothing by it."""
     async with (
         listening() as inside,
-        client(declared(f"rebound.test:{inside.port}", networks=("127.0.0.0/8",))) as careful,
+        client(opened(f"rebound.test:{inside.port}")) as careful,
     ):
         asked: list[str] = []
 
@@ -145,7 +155,7 @@ async def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None
 async def test_an_answer_that_does_not_end_is_cut_off() -> None:
     async with (
         listening() as inside,
-        client(declared(f"localhost:{inside.port}", networks=("127.0.0.0/8", "::1/128"))) as careful,
+        client(declared(f"localhost:{inside.port}", networks=LOOPBACK)) as careful,
     ):
         inside.answer = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (MAX_BYTES + 1)
         with pytest.raises(httpx2.ReadError, match="more than 1000 bytes"):
