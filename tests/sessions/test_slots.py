@@ -4,6 +4,7 @@ The conversations are stand-ins at a seam of ours: what a real one does with the
 """
 
 import asyncio
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -96,6 +97,24 @@ async def test_somebody_with_many_open_questions_does_not_keep_others_out() -> N
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def test_nobody_holds_more_than_their_share_and_room_is_made_of_their_own() -> None:
+    slots = ProcessSlots(3, max_waiting=10, per_owner=2)
+    mine = [Holder(slots, "noisy") for _ in range(3)]
+    others = Holder(slots, "quiet")
+    await mine[0].work()
+    await mine[1].work()
+    third = asyncio.create_task(mine[2].work())
+    await settle()
+    assert (mine[2].is_busy, mine[2].positions) == (False, [1]), "with a slot free"
+    await others.work()
+    others.rest()
+    await settle()
+    assert (mine[2].is_busy, others.hibernated) == (False, 0), "nobody else has to go for it"
+    mine[1].rest()
+    await third
+    assert (mine[1].hibernated, mine[2].is_busy) == (1, True)
+
+
 async def test_the_line_has_an_end() -> None:
     slots = ProcessSlots(1, max_waiting=1)
     first, second, third = Holder(slots), Holder(slots), Holder(slots)
@@ -132,14 +151,18 @@ async def test_whoever_gives_up_waiting_takes_no_slot() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     limit=st.integers(1, 3),
+    per_owner=st.none() | st.integers(1, 3),
     steps=st.lists(st.tuples(st.sampled_from(["work", "rest", "cancel", "release"]), st.integers(0, 7)), max_size=60),
 )
-def test_never_more_than_the_limit_and_nobody_is_forgotten(limit: int, steps: list[tuple[str, int]]) -> None:
-    asyncio.run(_check(limit, steps))
+def test_never_more_than_the_limit_and_nobody_is_forgotten(
+    limit: int, per_owner: int | None, steps: list[tuple[str, int]]
+) -> None:
+    asyncio.run(_check(limit, per_owner, steps))
 
 
-async def _check(limit: int, steps: list[tuple[str, int]]) -> None:
-    slots = ProcessSlots(limit, max_waiting=100)
+async def _check(limit: int, per_owner: int | None, steps: list[tuple[str, int]]) -> None:
+    slots = ProcessSlots(limit, max_waiting=100, per_owner=per_owner)
+    share = limit if per_owner is None else per_owner
     holders = [Holder(slots, owner_id=f"user-{number % 3}") for number in range(8)]
     tasks: dict[Holder, asyncio.Task[None]] = {}
     for step, number in steps:
@@ -158,10 +181,11 @@ async def _check(limit: int, steps: list[tuple[str, int]]) -> None:
         held = [holder for holder in holders if slots.holds(holder)]
         assert len(held) == slots.used <= limit
         assert all(slots.holds(holder) for holder in holders if holder.is_busy)
-        if slots.waiting:
-            # Somebody waits only while all slots are taken by those at work.
-            assert slots.used == limit
-            assert all(holder.is_busy for holder in held)
+        at_work = Counter(holder.owner_id for holder in held if holder.is_busy)
+        assert all(count <= share for count in Counter(holder.owner_id for holder in held).values())
+        for owner_id in {holder.owner_id for holder, task in tasks.items() if not task.done()}:
+            # Somebody waits only while all slots, or all that they may have, are taken by those at work.
+            assert at_work.total() == limit or at_work[owner_id] == share
     for holder in holders:
         if holder.is_busy:
             holder.rest()

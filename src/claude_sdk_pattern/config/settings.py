@@ -186,6 +186,9 @@ class Settings(SecretSettings):
         description="Most that the sessions of one person may spend within 24 hours, in USD; unset, no limit.",
     )
     max_sessions: int = Field(default=10, ge=1, description="Most live agent processes at once.")
+    max_sessions_per_user: int | None = Field(
+        default=None, ge=1, description="Most live agent processes of one person at once; unset, as many as there are."
+    )
     session_timeout: int = Field(
         default=1800, ge=1, description="Seconds of quiet after which a session gives up its agent process."
     )

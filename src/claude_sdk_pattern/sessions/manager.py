@@ -118,7 +118,11 @@ class SessionManager:
         self.attachments = AttachmentStore(
             database, settings.data_dir, disk=disk, max_bytes=settings.max_attachment_bytes
         )
-        self._slots = ProcessSlots(settings.max_sessions, max_waiting=settings.max_waiting_sessions)
+        self._slots = ProcessSlots(
+            settings.max_sessions,
+            max_waiting=settings.max_waiting_sessions,
+            per_owner=settings.max_sessions_per_user,
+        )
         self._services = ConversationServices(
             settings=settings,
             log=log,

@@ -3,7 +3,8 @@
 A conversation holds a slot for as long as it has a process. When all slots are taken, the conversation that has been
 idle longest gives its own up, unwatched ones first. When all are at work, the others wait in line: the next slot goes
 to the person who has the fewest, and among equals to whoever came first, so that one with fifty open questions does
-not keep everybody else out.
+not keep everybody else out. Where nobody may hold more than so many, somebody who does gives up one of their own for
+the next.
 """
 
 import asyncio
@@ -59,10 +60,12 @@ class ProcessSlots:
     Args:
         limit: how many conversations may hold a slot at once.
         max_waiting: how many more may wait for one.
+        per_owner: how many conversations of one person may hold a slot at once; None for as many as there are.
     """
 
-    def __init__(self, limit: int, *, max_waiting: int) -> None:
+    def __init__(self, limit: int, *, max_waiting: int, per_owner: int | None = None) -> None:
         self._limit = limit
+        self._per_owner = limit if per_owner is None else per_owner
         self._max_waiting = max_waiting
         self._holders: set[SlotHolder] = set()
         self._waiting: list[_Waiter] = []
@@ -89,7 +92,7 @@ class ProcessSlots:
             TooManyWaitingError: it has none, none can be had, and the line is full.
         """
         is_served = holder in self._holders or any(waiter.holder is holder for waiter in self._waiting)
-        if not is_served and len(self._waiting) - self._available() >= self._max_waiting:
+        if not is_served and len(self._waiting) - self._available(holder.owner_id) >= self._max_waiting:
             raise TooManyWaitingError(len(self._waiting))
 
     async def acquire(self, holder: SlotHolder) -> None:
@@ -128,9 +131,15 @@ class ProcessSlots:
         if self._evictions:
             await asyncio.gather(*self._evictions.values(), return_exceptions=True)
 
-    def _available(self) -> int:
-        """Return how many slots are free or could be made so."""
-        return max(0, self._limit - len(self._holders)) + len(self._idle()) + len(self._evictions)
+    def _available(self, owner_id: str) -> int:
+        """Return how many slots are free for somebody, or could be made so."""
+        gone = [*self._idle(), *self._evictions]
+        free = max(0, self._limit - len(self._holders)) + len(gone)
+        own = self._held_by(owner_id) - sum(holder.owner_id == owner_id for holder in gone)
+        return max(0, min(free, self._per_owner - own))
+
+    def _held_by(self, owner_id: str) -> int:
+        return sum(holder.owner_id == owner_id for holder in self._holders)
 
     def _idle(self) -> list[SlotHolder]:
         """Return who could be sent away, the first to go first."""
@@ -139,19 +148,29 @@ class ProcessSlots:
 
     def _serve(self) -> None:
         """Give out what is free, make room for those who then still wait, and tell the rest their place."""
-        line = self._line()
-        while line and len(self._holders) < self._limit:
-            waiter = line.pop(0)
-            self._waiting.remove(waiter)
-            self._holders.add(waiter.holder)
-            waiter.granted.set_result(None)
-        for holder in self._idle()[: max(0, len(line) - len(self._evictions))]:
-            self._evictions[holder] = asyncio.create_task(self._evict(holder))
-        for position, waiter in enumerate(line, start=1):
-            # Room is being made for the first ones; theirs is a matter of milliseconds.
-            if position > len(self._evictions) and waiter.position != position:
+        for waiter in self._line():
+            if len(self._holders) < self._limit and self._held_by(waiter.holder.owner_id) < self._per_owner:
+                self._waiting.remove(waiter)
+                self._holders.add(waiter.holder)
+                waiter.granted.set_result(None)
+        leaving, idle = list(self._evictions), self._idle()
+        for position, waiter in enumerate(self._line(), start=1):
+            # Where room is being made, it is a matter of milliseconds.
+            if not self._has_room_made(waiter.holder.owner_id, leaving, idle) and waiter.position != position:
                 waiter.position = position
                 waiter.holder.on_queued(position)
+
+    def _has_room_made(self, owner_id: str, leaving: list[SlotHolder], idle: list[SlotHolder]) -> bool:
+        """Find one who leaves for somebody's sake, among those who do anyway or who could; take them off the lists."""
+        only_own = self._held_by(owner_id) >= self._per_owner
+        for holders in (leaving, idle):
+            for holder in holders:
+                if holder.owner_id == owner_id or not only_own:
+                    holders.remove(holder)
+                    if holders is idle:
+                        self._evictions[holder] = asyncio.create_task(self._evict(holder))
+                    return True
+        return False
 
     def _line(self) -> list[_Waiter]:
         """Return who waits in the order in which they will be served, as things stand."""
