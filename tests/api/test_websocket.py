@@ -92,8 +92,6 @@ async def test_hello_says_what_a_client_needs_to_begin(server: Server, alice: ht
             "model": "claude-opus-4-5",
             "permission_mode": "plan",
             "plugins": [],
-            "profile": None,
-            "profile_display_name": None,
             "status": "hibernated",
             "last_seq": 0,
             "cost_usd": 0.0,

@@ -222,8 +222,9 @@ async def test_a_process_that_eats_memory_is_ended_in_the_middle_of_its_turn(ope
 async def test_what_keeps_dying_is_not_brought_back_for_ever(opened: Opened) -> None:
     async with opened(max_crashes_in_a_row=2) as chat:
         for expected in (["subprocess_crash"], ["subprocess_crash", "subprocess_crash", "crash_loop"]):
-            accepted = await chat.say("hang")
-            await chat.until_status("thinking")
+            accepted = await chat.say("hang after 3 tokens")
+            # Before its first word the message would go to the next process.
+            await chat.until_type(events.StreamEvent, turn_id=accepted.turn_id)
             psutil.Process(pid_of(chat)).kill()
             await chat.until_type(events.Result, turn_id=accepted.turn_id)
             await chat.until_status("idle")

@@ -1,5 +1,7 @@
 """What a plugin turns out to be when it is activated for a moment: what it really offers, and what it may do."""
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,8 +14,7 @@ from claude_sdk_pattern.workbench.bench import Bench, running_bench
 START_SECONDS: Final = 20.0
 """How long each server of a plugin may take to be there. On the author's machine nothing else is waited for."""
 
-# Claude Code starts the servers of its own format beside the first turn; by the second it knows their tools.
-_TURNS_UNTIL_SERVERS_ARE_KNOWN = 3
+_PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +69,17 @@ async def inspect(folder: Path, config: Mapping[str, Any], *, start_seconds: flo
         assert overview.package is not None  # noqa: S101 - it is active
         package = overview.package
         if package.format == "claude-code" and package.inventory.mcp_servers:
-            await _have_claude_code_start_them(bench, name)
+            await _have_claude_code_start_them(bench, name, start_seconds)
         trouble = (await registry.find(name)).record.trouble
         return Inspection(package=package, tools=runtime.tools_of(name), trouble=trouble)
 
 
-async def _have_claude_code_start_them(bench: Bench, name: str) -> None:
-    async with bench.chat() as chat:
-        for _ in range(_TURNS_UNTIL_SERVERS_ARE_KNOWN):
-            await chat.ask("say exactly: here")
-            if bench.services.plugin_runtime.tools_of(name):
-                return
+async def _have_claude_code_start_them(bench: Bench, name: str, seconds: float) -> None:
+    """Let Claude Code tell the tools of servers that it starts, as it does at the first turn after they are there."""
+    with contextlib.suppress(TimeoutError):
+        async with bench.chat() as chat, asyncio.timeout(seconds):
+            while True:
+                await chat.ask("say exactly: here")
+                if bench.services.plugin_runtime.tools_of(name):
+                    return
+                await asyncio.sleep(_PAUSE_SECONDS)
