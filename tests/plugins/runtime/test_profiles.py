@@ -136,6 +136,7 @@ async def test_processes_of_a_profile_are_kept_warm_for_it_alone(platform: Platf
             assert warm_starts(platform) == before + 1
 
 
+@pytest.mark.parametrize("name", ["captain", "crew:", "crew:cook", "nobody:captain", "crew:captain:"])
 async def test_an_unknown_profile_is_refused_by_name(platform: Platform, tmp_path: Path, name: str) -> None:
     await activate(platform, crew(tmp_path))
     with pytest.raises(UnknownProfileError, match=name):
