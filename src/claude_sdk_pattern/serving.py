@@ -146,10 +146,12 @@ async def prepare_demo(settings: Settings) -> str:
     return password
 
 
-def announce_demo(settings: Settings, password: str, folder: Path) -> None:
-    """Print what a newcomer needs to know. Paths are shown as seen from ``folder``."""
-    data_dir = settings.data_dir.absolute()
-    shown = data_dir.relative_to(folder) if data_dir.is_relative_to(folder) else data_dir
+def announce_demo(settings: Settings, password: str, folder: Path | None) -> None:
+    """Print what a newcomer needs to know. Paths are shown as seen from ``folder``; without one nothing is kept."""
+    what_becomes = "are thrown away"
+    if folder is not None:
+        data_dir = settings.data_dir.absolute()
+        what_becomes = f"are kept in {data_dir.relative_to(folder) if data_dir.is_relative_to(folder) else data_dir}/"
     print(
         f"""
   claude_sdk_pattern, demo mode: the real Claude Code, answering from a script. No API key is used.
@@ -158,7 +160,7 @@ def announce_demo(settings: Settings, password: str, folder: Path) -> None:
       sign in    {", ".join(role.value for role in DEMO_USERS)}
       password   {password}
 
-  Write "hello" for a tour. Ctrl-C stops the server; conversations are kept in {shown}/.
+  Write "hello" for a tour. Ctrl-C stops the server; conversations {what_becomes}.
 """,
         flush=True,
     )

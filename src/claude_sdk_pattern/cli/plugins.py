@@ -114,7 +114,7 @@ def dev(folder: _Folder, config: _Config = None) -> None:
                 log_level="ERROR",
             )
             password = asyncio.run(serving.prepare_demo(settings))
-        serving.announce_demo(settings, password, Path.cwd())
+        serving.announce_demo(settings, password, None)
         keep = partial(kept_active, folder=folder.resolve(), config=values, say=lambda text: typer.echo(f"  {text}"))
         serving.serve(settings, alongside=keep)
 
