@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import httpx2
 import psutil
-from claude_agent_sdk import ClaudeSDKClient, InMemorySessionStore
+from claude_agent_sdk import ClaudeSDKClient, InMemorySessionStore, SandboxSettings
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.servers import RunningPlatform, running_platform
@@ -64,8 +64,12 @@ async def _first_messages(model_url: str, server: RunningPlatform, folder: Path,
 
 
 async def _wake(model_url: str, server: RunningPlatform, folder: Path, rounds: int) -> dict[str, Any]:
-    """From the message to the first token of a session that sleeps, against connecting a client with ``resume``."""
-    direct: list[float] = []
+    """From the message to the first token of a session that sleeps, against connecting a client with ``resume``.
+
+    The platform's agents have Claude Code's sandbox on, which takes it time to set up; so there are two such clients.
+    """
+    kinds: dict[str, SandboxSettings | None] = {"direct": None, "sandboxed": {"enabled": True}}
+    direct: dict[str, list[float]] = {kind: [] for kind in kinds}
     platform: list[float] = []
     store = InMemorySessionStore()
     options = direct_options(model_url, folder)
@@ -77,17 +81,23 @@ async def _wake(model_url: str, server: RunningPlatform, folder: Path, rounds: i
     async with platform_client(server) as talker:
         await talker.turn(_SHORT)
         for number in range(rounds):
-            again = direct_options(model_url, folder / f"again-{number}")
-            again.session_store, again.resume, again.cwd = store, session_id, options.cwd
-            started = time.monotonic()
-            async with ClaudeSDKClient(again) as client:
-                connected = time.monotonic() - started
-                direct.append(1000 * connected + (await Direct(client).turn(_SHORT)).first_token_ms)
+            for kind, sandbox in kinds.items():
+                again = direct_options(model_url, folder / f"{kind}-{number}")
+                again.session_store, again.resume, again.cwd, again.sandbox = store, session_id, options.cwd, sandbox
+                started = time.monotonic()
+                async with ClaudeSDKClient(again) as client:
+                    connected = time.monotonic() - started
+                    direct[kind].append(1000 * connected + (await Direct(client).turn(_SHORT)).first_token_ms)
             await talker.until(lambda frame: frame.get("status") == "hibernated")
             # The end of the process is no part of its next start.
             await asyncio.sleep(1)
             platform.append((await talker.turn(_SHORT)).first_token_ms)
-    return _ratio(direct, platform)
+    sandboxed = _ratio(direct["sandboxed"], platform)
+    return {
+        **_ratio(direct["direct"], platform),
+        "direct_sandboxed_ms": sandboxed["direct_ms"],
+        "ratio_sandboxed": sandboxed["ratio_of_medians"],
+    }
 
 
 def _ratio(direct: Sequence[float], platform: Sequence[float]) -> dict[str, Any]:

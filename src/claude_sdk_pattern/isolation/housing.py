@@ -12,6 +12,7 @@ from claude_sdk_pattern.isolation.launcher import (
     EGRESS_PORT,
     PROCESS_VARIABLE,
     READ_ONLY_VARIABLE,
+    SEARCH_PATH,
     WORKSPACE_VARIABLE,
 )
 from claude_sdk_pattern.isolation.probe import CommandSandbox
@@ -22,7 +23,8 @@ class Housing:
     """How agents of this server are housed.
 
     ``gateway_url`` is the model gateway as an agent reaches it. ``doorways`` is None where agents share the host's
-    network. ``owner`` is the user its files have to belong to, None if they do already.
+    network. ``owner`` is the user its files have to belong to, None if they do already. ``programs`` is a folder whose
+    programs agents find before the system's.
     """
 
     isolation: Isolation
@@ -33,6 +35,7 @@ class Housing:
     owner: int | None = None
     command_sandbox: CommandSandbox = CommandSandbox.OFF
     cgroups: AgentCgroups | None = None
+    programs: Path | None = None
 
     @property
     def details(self) -> dict[str, str]:
@@ -56,7 +59,11 @@ class Housing:
         """
         if any(":" in str(path) or not path.is_absolute() for path in read_only):
             raise ValueError("what an agent may see is named by absolute paths without a colon")
-        environment = {WORKSPACE_VARIABLE: str(workspace), READ_ONLY_VARIABLE: ":".join(map(str, read_only))}
+        environment = {"PATH": SEARCH_PATH}
+        if self.programs is not None:
+            read_only = (self.programs, *read_only)
+            environment["PATH"] = f"{self.programs}:{SEARCH_PATH}"
+        environment |= {WORKSPACE_VARIABLE: str(workspace), READ_ONLY_VARIABLE: ":".join(map(str, read_only))}
         if self.doorways is not None:
             environment |= {DOORWAY_VARIABLE: str(self.doorways.folder), PROCESS_VARIABLE: process_id}
         if self.cgroups is not None:

@@ -20,6 +20,9 @@ from claude_sdk_pattern.isolation import enter
 from claude_sdk_pattern.isolation.kinds import AgentLimits, Isolation
 from claude_sdk_pattern.isolation.sandbox import sandbox_arguments, write_etc
 
+SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
+"""Where an agent finds programs."""
+
 # Everything an agent process inherits. A name that is not here does not reach it, however it was set.
 AGENT_ENVIRONMENT = (
     "PATH",

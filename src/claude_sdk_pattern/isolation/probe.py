@@ -13,6 +13,7 @@ from claude_sdk_pattern.isolation.kinds import AgentLimits, Isolation, Isolation
 from claude_sdk_pattern.isolation.launcher import (
     DOORWAY_VARIABLE,
     PROCESS_VARIABLE,
+    SEARCH_PATH,
     WORKSPACE_VARIABLE,
     Walls,
     write_launcher,
@@ -108,7 +109,7 @@ async def _run_inside(walls: Walls, *command: str) -> str | None:
         doorways = Doorways(folder / "doors", [_closed for _ in walls.ports])
         launcher = write_launcher(folder / "agent", walls, cli=Path("/usr/bin/env"))
         environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "PATH": SEARCH_PATH,
             "HOME": str(config),
             "CLAUDE_CONFIG_DIR": str(config),
             WORKSPACE_VARIABLE: str(workspace),

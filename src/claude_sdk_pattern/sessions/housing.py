@@ -18,6 +18,7 @@ from claude_sdk_pattern.isolation.housing import Housing
 from claude_sdk_pattern.isolation.kinds import MEBIBYTE, AgentLimits, Isolation
 from claude_sdk_pattern.isolation.launcher import EGRESS_PORT, GATEWAY_PORT, Walls, write_launcher
 from claude_sdk_pattern.isolation.probe import CommandSandbox, resolve_command_sandbox, resolve_isolation
+from claude_sdk_pattern.isolation.quick_npm import write_quick_npm
 from claude_sdk_pattern.model_gateway.loopback import listening_on_loopback, serving
 from claude_sdk_pattern.telemetry.metrics import Metrics
 
@@ -68,6 +69,7 @@ async def housed(settings: Settings, *, cli: Path, gateway: Any, metrics: Metric
     )
     run = (settings.data_dir / "run").absolute()
     launcher = write_launcher(run / "agent", walls, cli=cli)
+    programs = None if command_sandbox is CommandSandbox.OFF else write_quick_npm(run / "programs")
     async with contextlib.AsyncExitStack() as stack:
         listen = await stack.enter_async_context(serving(gateway))
         if not is_walled:
@@ -81,6 +83,7 @@ async def housed(settings: Settings, *, cli: Path, gateway: Any, metrics: Metric
                 gateway_url=url,
                 command_sandbox=command_sandbox,
                 cgroups=cgroups,
+                programs=programs,
             )
             return
         doors: list[Door] = [listen]
@@ -97,6 +100,7 @@ async def housed(settings: Settings, *, cli: Path, gateway: Any, metrics: Metric
             owner=walls.owner,
             command_sandbox=command_sandbox,
             cgroups=cgroups,
+            programs=programs,
         )
 
 

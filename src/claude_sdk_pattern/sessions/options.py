@@ -142,7 +142,6 @@ class OptionsBuilder:
         silence = settings.model_first_byte_timeout_seconds + PINGS_ONLY_FACTOR * settings.model_idle_timeout_seconds
         limit_ms = str(int((silence + _GATEWAY_MARGIN_SECONDS) * 1000))
         return {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(plan.config_dir),
             "LANG": "C.UTF-8",
             "TERM": "dumb",

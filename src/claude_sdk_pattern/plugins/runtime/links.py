@@ -19,6 +19,7 @@ import claude_sdk_pattern
 from claude_sdk_pattern.isolation.confinement import Confined, Confinement
 from claude_sdk_pattern.isolation.hosts import EgressPolicy
 from claude_sdk_pattern.isolation.kinds import MEBIBYTE, AgentLimits
+from claude_sdk_pattern.isolation.launcher import SEARCH_PATH
 from claude_sdk_pattern.plugins.hosted.code import load_server
 from claude_sdk_pattern.plugins.hosted.protocol import SPEC_VARIABLE, CodeSpec
 from claude_sdk_pattern.plugins.manifest import PLACEHOLDER, RemoteServer, StdioServer
@@ -30,7 +31,6 @@ logger = structlog.get_logger(__name__)
 
 _NO_HOSTS = EgressPolicy()
 
-_SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 # What authors write for the Python that the platform runs in, which has the `mcp` package.
 _PYTHON = ("python", "python3")
@@ -191,7 +191,7 @@ async def remote_link(
 
 def _basics(place: Place) -> dict[str, str]:
     return {
-        "PATH": _SEARCH_PATH,
+        "PATH": SEARCH_PATH,
         "HOME": str(place.data),
         "TMPDIR": "/tmp",  # noqa: S108 - its own
         "LANG": "C.UTF-8",
