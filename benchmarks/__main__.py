@@ -22,7 +22,7 @@ from typing import Any
 import claude_agent_sdk
 from tests.support.postgres import running_postgres
 
-from benchmarks import gate, isolation, life_cycle, plugins, tape
+from benchmarks import gate, isolation, life_cycle, neighbours, plugins, tape
 from benchmarks.servers import RunningPlatform, running_model, running_platform
 from benchmarks.turns import Talker, Timing, direct_client, platform_client
 
@@ -63,6 +63,7 @@ async def _run(*, quick: bool, postgres_url: str) -> dict[str, Any]:
                 "viewers": await _viewers(server, tokens),
                 "gate": {**gate.measure(), "turn_ms": await gate.measure_turns(server, turns=max(5, turns // 3))},
             }
+            figures["neighbours"] = await neighbours.measure(model_url, root / "neighbours", quick=quick)
             figures["life_cycle"] = await life_cycle.measure(model_url, root / "life-cycle", quick=quick)
         figures["isolation"] = await isolation.measure(root, quick=quick)
         figures["plugins"] = await plugins.measure(root / "plugins", quick=quick)
@@ -203,6 +204,7 @@ def _table(figures: dict[str, Any]) -> str:
     for count, entry in figures["viewers"].items():
         rows.append((f"{count} viewers: age of a token, ms", "", f"{entry['median']} / p99 {entry['p99']}", ""))
     rows += gate.rows(figures["gate"])
+    rows += neighbours.rows(figures["neighbours"])
     rows += life_cycle.rows(figures["life_cycle"])
     rows += isolation.rows(figures["isolation"])
     rows += plugins.rows(figures["plugins"])

@@ -15,6 +15,7 @@ import httpx2
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
+_USERS = ("bench", "neighbour")
 _PASSWORD = "benchmark password"
 
 # One person plays many here, and faster than any.
@@ -29,10 +30,11 @@ _UNLIMITED = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunningPlatform:
-    """A platform's address, an access token for it, and its process id."""
+    """A platform's address, access tokens of two people, and its process id."""
 
     base_url: str
     access_token: str
+    other_access_token: str
     pid: int
 
     @property
@@ -54,7 +56,7 @@ async def running_model() -> AsyncGenerator[str]:
 
 @contextlib.asynccontextmanager
 async def running_platform(model_url: str, data_dir: Path, **settings: str) -> AsyncGenerator[RunningPlatform]:
-    """Run the server on a free port with one user, signed in, and its pool filled."""
+    """Run the server on a free port with two users, signed in, and its pool filled."""
     program = str(Path(sys.executable).with_name("claude-sdk-pattern"))
     port = _free_port()
     environment = {
@@ -70,17 +72,23 @@ async def running_platform(model_url: str, data_dir: Path, **settings: str) -> A
         **{f"CLAUDE_SDK_PATTERN_{name.upper()}": value for name, value in settings.items()},
     }
     await _run(program, "migrate", environment=environment)
-    await _run(program, "user", "add", "bench", "--role", "user", "--password-stdin", environment=environment)
+    for name in _USERS:
+        await _run(program, "user", "add", name, "--role", "user", "--password-stdin", environment=environment)
     process = await asyncio.create_subprocess_exec(program, "serve", env=environment)
     base_url = f"http://127.0.0.1:{port}"
     try:
         async with httpx2.AsyncClient(base_url=base_url) as client:
             await _until_started(client, process)
-            body = {"username": "bench", "password": _PASSWORD, "client": "api"}
-            answer = (await client.post("/api/v1/auth/login", json=body)).raise_for_status()
-        yield RunningPlatform(base_url=base_url, access_token=answer.json()["access_token"], pid=process.pid)
+            token, other = [await _sign_in(client, name) for name in _USERS]
+        yield RunningPlatform(base_url=base_url, access_token=token, other_access_token=other, pid=process.pid)
     finally:
         await _stop(process)
+
+
+async def _sign_in(client: httpx2.AsyncClient, username: str) -> str:
+    body = {"username": username, "password": _PASSWORD, "client": "api"}
+    token: str = (await client.post("/api/v1/auth/login", json=body)).raise_for_status().json()["access_token"]
+    return token
 
 
 def _free_port() -> int:

@@ -141,10 +141,12 @@ class Through:
 
 
 @contextlib.asynccontextmanager
-async def platform_client(platform: RunningPlatform, session_id: str | None = None) -> AsyncGenerator[Through]:
+async def platform_client(
+    platform: RunningPlatform, session_id: str | None = None, *, access_token: str | None = None
+) -> AsyncGenerator[Through]:
     """Open a WebSocket on a session, a new one unless its id is given, from its end."""
     query = f"?session_id={session_id}&after={2**31}" if session_id else ""
-    protocols: Any = ["csp.v1", f"csp.bearer.{platform.access_token}"]
+    protocols: Any = ["csp.v1", f"csp.bearer.{access_token or platform.access_token}"]
     async with connect(
         platform.websocket_url + query, subprotocols=protocols, max_size=None, compression=None
     ) as socket:

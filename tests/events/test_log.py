@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Sequence
 from typing import override
 
@@ -343,6 +344,25 @@ async def test_sqlite_that_stays_locked_fails_events_and_takes_later_ones(sqlite
                 with pytest.raises(TapeUnavailable, match="locked"):
                     await asyncio.wait_for(lost, WAIT_SECONDS)
             assert (await tape.log.append("s1", block("kept"), turn_id="t1", actor=AGENT)).seq == 1
+
+
+async def test_commit_made_at_once_does_not_make_the_event_loop_wait_for_another_writer(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However slow this machine is now.
+    monkeypatch.setattr("claude_sdk_pattern.events.sqlite_writer._QUICK_SECONDS", math.inf)
+    async with Database(sqlite_url) as database:
+        await store_sessions(database, "s1")
+        async with open_tape(database) as tape:
+            await record(tape.log, "s1", [block("before")])
+            async with blocked_writes(database):
+                waiting = tape.log.append("s1", block("late"), turn_id="t1", actor=AGENT)
+                # Reading needs the loop, and the writer would have it until its patience ends.
+                for _ in range(10):
+                    assert [event.event for event in await tape.log.read("s1")] == [block("before")]
+                assert not waiting.done()
+            assert (await asyncio.wait_for(waiting, WAIT_SECONDS)).seq == 2
+            assert [event.event for event in await tape.log.read("s1")] == [block("before"), block("late")]
 
 
 async def test_postgresql_that_is_down_fails_events_and_takes_later_ones(
