@@ -361,6 +361,29 @@ async def test_plugin_whose_dependency_vanished_stops_and_comes_back_with_it(ser
     assert await server.seen() == {"news": "active", "weather": "active"}
 
 
+async def test_plugins_start_side_by_side_at_the_servers_start_but_after_those_they_need(
+    database: Database, folder: Path, tmp_path: Path
+) -> None:
+    needs = {"maps": {}, "news": {"weather": "*"}, "travel": {"news": "*", "maps": "*"}, "weather": {}}
+    for name, needed in needs.items():
+        write_plugin(folder, name, dependencies=needed)
+    async with deployed(database, folder, tmp_path / "data") as server:
+        for name in ("maps", "weather", "news", "travel"):
+            await server.registry.activate(name, actor="ada")
+    meeting = asyncio.Barrier(2)
+
+    async def meet(plugin: Any) -> None:
+        # Neither of them is started alone.
+        if plugin.name in {"maps", "weather"}:
+            await meeting.wait()
+
+    async with deployed(database, folder, tmp_path / "data", activator=TellingActivator(on_start=meet)) as server:
+        assert set((await server.seen()).values()) == {"active"}
+        begun = [told.split()[1] for told in server.activator.told]
+    assert set(begun[:2]) == {"maps", "weather"}
+    assert begun[2:] == ["news", "travel"]
+
+
 # --- configuration ----------------------------------------------------------------------------------------------
 
 

@@ -83,6 +83,7 @@ class TellingActivator:
     fails_check: dict[str, str] = field(default_factory=dict[str, str])
     fails_start: dict[str, str] = field(default_factory=dict[str, str])
     on_check: Callable[[ActivePlugin], Any] | None = None
+    on_start: Callable[[ActivePlugin], Any] | None = None
 
     async def check(self, plugin: ActivePlugin, others: PluginSet) -> None:
         """Fail for the plugins in ``fails_check``."""
@@ -95,6 +96,8 @@ class TellingActivator:
     async def started(self, plugin: ActivePlugin) -> None:
         """Fail for the plugins in ``fails_start``."""
         self.told.append(f"start {plugin.name} {plugin.package.version}")
+        if self.on_start is not None:
+            await self.on_start(plugin)
         if plugin.name in self.fails_start:
             raise ActivationError(self.fails_start[plugin.name])
         self.at_work[plugin.name] = plugin

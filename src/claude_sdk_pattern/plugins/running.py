@@ -18,6 +18,9 @@ logger = structlog.get_logger(__name__)
 
 _MAX_MESSAGE_LENGTH = 2_000
 
+# Most of a start is a process of the plugin's that starts; more at once only wait for each other.
+_STARTS_AT_ONCE = 4
+
 
 class RunningPlugins:
     """Holds the set of active plugins and keeps it as the records want it.
@@ -81,8 +84,7 @@ class RunningPlugins:
             ):
                 if name not in wanted:
                     await self._stop(name)
-            for name in _in_order(wanted, {name: record.running_needs for name, record in wanted.items()}):
-                await self._bring_up(wanted[name])
+            await self._bring_up_all(wanted)
             self._gave_up = {name: key for name, key in self._gave_up.items() if name in wanted}
             self._publish()
 
@@ -96,6 +98,22 @@ class RunningPlugins:
     def _dependents_first(self) -> list[str]:
         needs = {name: plugin.package.dependencies for name, plugin in self._plugins.items()}
         return _in_order(self._plugins, needs)[::-1]
+
+    async def _bring_up_all(self, wanted: Mapping[str, PluginRecord]) -> None:
+        """Start a few at once, each after those it needs."""
+        starting: dict[str, asyncio.Task[None]] = {}
+        turns = asyncio.Semaphore(_STARTS_AT_ONCE)
+
+        async def bring_up(record: PluginRecord, needed: Collection[asyncio.Task[None]]) -> None:
+            await asyncio.gather(*needed)
+            async with turns:
+                await self._bring_up(record)
+
+        async with asyncio.TaskGroup() as group:
+            for name in _in_order(wanted, {name: record.running_needs for name, record in wanted.items()}):
+                # Of a circle one comes before what it needs, and is told that it is missing.
+                needed = [starting[other] for other in wanted[name].running_needs if other in starting]
+                starting[name] = group.create_task(bring_up(wanted[name], needed))
 
     async def _bring_up(self, record: PluginRecord) -> None:
         name, key = record.name, (record.running_digest, record.generation)
