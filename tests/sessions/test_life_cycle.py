@@ -251,6 +251,27 @@ async def test_unwatched_sessions_go_to_sleep_sooner_and_wake_with_all_they_knew
             await recalls(again, "unseen")
 
 
+async def test_an_agent_is_brought_back_for_a_message_that_is_being_written_unless_another_had_to_go(
+    opened: Opened,
+) -> None:
+    async with opened(max_sessions=1) as first:
+        await first.ask("remember: apple")
+        await first.until_status("idle")
+        await first.conversation.hibernate()
+        await first.until_status("hibernated")
+        first.conversation.expect_message()
+        first.conversation.expect_message()
+        await first.until_status("idle")
+        process = first.conversation.process
+        assert process is not None
+        async with await first.platform.chat() as second:
+            second.conversation.expect_message()
+            assert not second.conversation.is_busy
+        assert first.conversation.process is process
+        await recalls(first, "apple")
+        assert first.conversation.process is process
+
+
 async def test_all_at_work_others_wait_their_turn_and_are_told_their_place(opened: Opened) -> None:
     async with opened(max_sessions=1, max_waiting_sessions=1) as first:
         running = await first.say("run a command that takes 30 seconds")

@@ -115,6 +115,18 @@ async def test_nobody_holds_more_than_their_share_and_room_is_made_of_their_own(
     assert (mine[1].hibernated, mine[2].is_busy) == (1, True)
 
 
+async def test_a_slot_is_free_for_somebody_only_if_nobody_else_goes_without() -> None:
+    slots = ProcessSlots(2, max_waiting=10, per_owner=1)
+    mine, my_second, yours, late = Holder(slots), Holder(slots), Holder(slots, "bob"), Holder(slots, "carol")
+    assert slots.is_free_for(mine)
+    await mine.work()
+    mine.rest()
+    assert not slots.is_free_for(my_second), "more than their share"
+    assert slots.is_free_for(yours)
+    await yours.work()
+    assert not slots.is_free_for(late), "somebody idle would have to go for it"
+
+
 async def test_the_line_has_an_end() -> None:
     slots = ProcessSlots(1, max_waiting=1)
     first, second, third = Holder(slots), Holder(slots), Holder(slots)

@@ -364,6 +364,8 @@ class _Chat:
                 self._post(PongFrame().encode())
             case PresenceFrame():
                 self._services.presence.set_state(session_id, self._connection, frame.state)
+                if frame.state == "typing":
+                    await self._expect_message()
             case SyncCommand():
                 self._restart_from.put_nowait(frame.last_message_seq)
             case ContinueCommand():
@@ -378,6 +380,12 @@ class _Chat:
                 self._post(CommandResultFrame(command="fork", session_id=fork.id).encode())
             case _:
                 await self._change(frame)
+
+    async def _expect_message(self) -> None:
+        """Have the agent ready for the message that is being written; whether that worked the message will tell."""
+        with contextlib.suppress(AccountError, SessionError):
+            authorize(self._identity.user, SessionAction.WRITE, self._session.owner_id)
+            (await self._services.manager.open(self._session.id)).expect_message()
 
     async def _change(
         self,

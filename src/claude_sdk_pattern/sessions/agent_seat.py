@@ -119,6 +119,11 @@ class AgentSeat:
         """Tell sessions that wait for a slot that this one could be had."""
         self._source.slots.notify()
 
+    @property
+    def is_slot_free(self) -> bool:
+        """Whether a process could be had at once, and nobody would have to give theirs up for it."""
+        return self._source.slots.is_free_for(self._holder)
+
     def check(self) -> None:
         """Find out whether there will be a process for the next message, perhaps after waiting for one.
 

@@ -128,6 +128,8 @@ class Conversation(SlotHolder):
         )
         self._queue: asyncio.Queue[Turn | _Errand] = asyncio.Queue()
         self._is_working = False
+        # Set from when a process was brought back ahead of a message until the next is worth it.
+        self._is_expecting = False
         self._closing = False
         self._idle_since = asyncio.get_running_loop().time()
         self._task = asyncio.create_task(self._run(), name=f"conversation-{session.id}")
@@ -245,6 +247,14 @@ class Conversation(SlotHolder):
         if self.process is None and not self.is_busy:
             self._queue.put_nowait(_Errand(run=self._runner.wake))
 
+    def expect_message(self) -> None:
+        """Bring the process back for a message that somebody writes; once, and only if nobody else wants the slot."""
+        if self._closing or self.process is not None or self.is_busy or self._is_expecting:
+            return
+        if self._runner.is_slot_free:
+            self._is_expecting = True
+            self._queue.put_nowait(_Errand(run=self._runner.wake))
+
     # --- for the slots (SlotHolder) -----------------------------------------------------------------------------
 
     @property
@@ -271,6 +281,7 @@ class Conversation(SlotHolder):
         """End the process of a quiet session; a busy one keeps it."""
         if self.process is None or self.is_busy:
             return
+        self._is_expecting = False
         self._narrator.emit(events.Status(status="hibernated"))
         await self._runner.end_process()
 
@@ -420,6 +431,7 @@ class Conversation(SlotHolder):
 
     async def _run_turn(self, turn: Turn) -> bool:
         """Run a turn; return whether the tape refused a part of it."""
+        self._is_expecting = False
         try:
             await self._runner.run(turn)
         except TapeError:

@@ -81,6 +81,11 @@ class ProcessSlots:
         """How many conversations wait for a slot."""
         return len(self._waiting)
 
+    def is_free_for(self, holder: SlotHolder) -> bool:
+        """Whether a conversation would get a slot at once, and nobody would have to give one up or wait for it."""
+        is_below = self._held_by(holder.owner_id) < self._per_owner
+        return not self._waiting and len(self._holders) < self._limit and is_below
+
     def holds(self, holder: SlotHolder) -> bool:
         """Whether a conversation has a slot."""
         return holder in self._holders

@@ -115,6 +115,11 @@ class TurnRunner(SessionAgent, PolicyHost):
         self._services.disk.require()
         self._seat.check()
 
+    @property
+    def is_slot_free(self) -> bool:
+        """Whether a process could be had at once, and nobody would have to give theirs up for it."""
+        return self._seat.is_slot_free
+
     async def end_process(self) -> None:
         """End the session's process, if it has one."""
         await self._seat.clear()

@@ -205,6 +205,27 @@ export function discardMessage(clientId: string): void {
   chat?.outbox.remove(clientId);
 }
 
+// The server brings a sleeping agent back while its message is being written. Said again for those who come later.
+const typingAgainMs = 5_000;
+const typingOverMs = 8_000;
+let typing: { readonly connection: ChatConnection; readonly toldAt: number } | null = null;
+let typingOver: ReturnType<typeof setTimeout> | undefined;
+
+/** Says that a message is being written. Called at each change of it. */
+export function noteTyping(): void {
+  if (!chat) return;
+  const { connection } = chat;
+  clearTimeout(typingOver);
+  typingOver = setTimeout(() => {
+    typing = null;
+    if (chat?.connection === connection) connection.tellPresence("active");
+  }, typingOverMs);
+  const now = performance.now();
+  if (typing?.connection === connection && now - typing.toldAt < typingAgainMs) return;
+  typing = { connection, toldAt: now };
+  connection.tellPresence("typing");
+}
+
 export function stopTurn(): void {
   chat?.connection.interrupt();
 }

@@ -2,7 +2,7 @@ import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 
 import { DropZone } from "@/features/chat/attachments/drop-zone";
-import { closeChat, openChat, sendMessage, stopTurn } from "@/features/chat/chat-controller";
+import { closeChat, noteTyping, openChat, sendMessage, stopTurn } from "@/features/chat/chat-controller";
 import { Composer } from "@/features/chat/composer/composer";
 import { InputExtensions } from "@/features/chat/composer/input-extensions";
 import { ConnectionBanner } from "@/features/chat/connection-banner";
@@ -47,6 +47,7 @@ export function ChatPage({ sessionId }: { readonly sessionId: string }) {
         extensions={<InputExtensions />}
         onSend={sendMessage}
         onStop={stopTurn}
+        onTyping={noteTyping}
       />
     </DropZone>
   );

@@ -1,7 +1,7 @@
 // Commands over the real connection and outbox; the socket is in the hands of the test.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
-import { closeChat, openChat } from "@/features/chat/chat-controller";
+import { closeChat, noteTyping, openChat } from "@/features/chat/chat-controller";
 import { forkSession, replaceMessage, wakeSession } from "@/features/chat/session-commands";
 import { TestSocket } from "@/shared/connection/test-socket";
 import { useAppStore } from "@/shared/store/app-store";
@@ -119,4 +119,27 @@ test("what the server says besides the tape is the status until the tape says mo
   TestSocket.last.say({ type: "status", status: "server_shutting_down" });
   expect(useAppStore.getState().facts["s1"]?.status).toBe("server_shutting_down");
   await tick();
+});
+
+describe("writing a message", () => {
+  const states = () => TestSocket.last.sent.map((frame) => ("state" in frame ? frame.state : frame.type));
+
+  test("is told at once, now and then while it goes on, and when it is over", async () => {
+    for (let key = 0; key < 12; key += 1) {
+      noteTyping();
+      await vi.advanceTimersByTimeAsync(500);
+    }
+    expect(states()).toEqual(["typing", "typing"]);
+    await vi.advanceTimersByTimeAsync(8_000);
+    expect(states()).toEqual(["typing", "typing", "active"]);
+  });
+
+  test("is told again in another conversation", async () => {
+    noteTyping();
+    openChat("s2");
+    await tick();
+    TestSocket.last.hello(0);
+    noteTyping();
+    expect(states()).toEqual(["typing"]);
+  });
 });

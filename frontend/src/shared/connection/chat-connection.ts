@@ -1,4 +1,9 @@
-import type { CommandResultFrame, PermissionResponseFrame, Status } from "@/shared/api/frames.gen";
+import type {
+  CommandResultFrame,
+  PermissionResponseFrame,
+  PresenceFrame,
+  Status,
+} from "@/shared/api/frames.gen";
 import {
   idleConnection,
   nextConnection,
@@ -118,6 +123,11 @@ export class ChatConnection {
   /** Turns a plugin on or off for the session, from its next agent process on; false when there is no connection. */
   configurePlugin(plugin: string, enabled: boolean): boolean {
     return this.#send({ type: "plugin_config", plugin, enabled });
+  }
+
+  /** Tells the others, and the server, what this person is doing. */
+  tellPresence(state: PresenceFrame["state"]): void {
+    this.#send({ type: "presence", state });
   }
 
   interrupt(): void {

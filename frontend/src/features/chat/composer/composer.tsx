@@ -30,6 +30,8 @@ type ComposerProps = {
   /** The files of a new conversation are not in the message: they wait for its session. */
   readonly onSend: (content: MessageContent) => void;
   readonly onStop: () => void;
+  /** At each change of the text by its writer. */
+  readonly onTyping?: () => void;
 };
 
 export function Composer({
@@ -41,6 +43,7 @@ export function Composer({
   extensions,
   onSend,
   onStop,
+  onTyping,
 }: ComposerProps) {
   const { t } = useTranslation();
   const key = draftKey(sessionId);
@@ -96,7 +99,10 @@ export function Composer({
           rows={1}
           value={text}
           readOnly={isDisabled}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => {
+            setText(event.target.value);
+            onTyping?.();
+          }}
           onKeyDown={onKeyDown}
           onPaste={(event) => {
             // Text that was copied with a picture of itself is meant as text.
