@@ -122,7 +122,7 @@ test("what the server says besides the tape is the status until the tape says mo
 });
 
 describe("writing a message", () => {
-  const states = () => TestSocket.last.sent.map((frame) => ("state" in frame ? frame.state : frame.type));
+  const states = () => TestSocket.last.sent.map((frame) => frame["state"] ?? frame["type"]);
 
   test("is told at once, now and then while it goes on, and when it is over", async () => {
     for (let key = 0; key < 12; key += 1) {
