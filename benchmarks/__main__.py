@@ -14,7 +14,7 @@ import os
 import platform as machine
 import statistics
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from benchmarks.turns import Talker, Timing, direct_client, platform_client
 
 RESULTS = Path(__file__).parent / "results"
 
+_PARTS = ("turns", "neighbours", "life_cycle", "isolation", "plugins", "tape")
+
 # Comes as one burst of everything: what belongs to the end of an answer is on the way with its first token.
 _SHORT = "say exactly: Short answers show the overhead best."
 # As models answer: token by token.
@@ -38,11 +40,13 @@ def main() -> None:
     """Run the benchmarks from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, to see that it works")
-    quick: bool = parser.parse_args().quick
+    parser.add_argument("--only", nargs="+", choices=_PARTS, default=_PARTS, metavar="PART", help=f"of {_PARTS}")
+    arguments = parser.parse_args()
+    quick, parts = bool(arguments.quick), frozenset[str](arguments.only)
     # The same server that the tests start, so that one command measures all.
     with running_postgres() as postgres:
         postgres.create_database("benchmark")
-        figures = asyncio.run(_run(quick=quick, postgres_url=postgres.url("benchmark")))
+        figures = asyncio.run(_run(parts, quick=quick, postgres_url=postgres.url("benchmark")))
     print(_table(figures))
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.json"
@@ -50,30 +54,38 @@ def main() -> None:
     print(f"\nwritten to {path}")
 
 
-async def _run(*, quick: bool, postgres_url: str) -> dict[str, Any]:
-    turns, tokens = (6, 50) if quick else (30, 300)
+async def _run(parts: Collection[str], *, quick: bool, postgres_url: str) -> dict[str, Any]:
+    figures: dict[str, Any] = {"machine": _machine()}
     with tempfile.TemporaryDirectory(prefix="csp-bench-") as folder:
         root = Path(folder)
-        async with (
-            running_model() as model_url,
-            running_platform(model_url, root / "data", max_sessions="20") as server,
-        ):
-            figures: dict[str, Any] = {
-                "machine": _machine(),
-                "turns": await _turns(model_url, server, root / "direct", turns, _STREAMED),
-                "burst_turns": await _turns(model_url, server, root / "direct-burst", turns, _SHORT),
-                "new_session": await _new_sessions(server, max(3, turns // 3)),
-                "token_delay": await _token_delay(model_url, server, root / "paced", tokens),
-                "viewers": await _viewers(server, tokens),
-                "gate": {**gate.measure(), "turn_ms": await gate.measure_turns(server, turns=max(5, turns // 3))},
-            }
-            figures["neighbours"] = await neighbours.measure(model_url, root / "neighbours", quick=quick)
-            figures["life_cycle"] = await life_cycle.measure(model_url, root / "life-cycle", quick=quick)
-        figures["isolation"] = await isolation.measure(root, quick=quick)
-        figures["plugins"] = await plugins.measure(root / "plugins", quick=quick)
-        figures["tape"] = [await tape.measure(f"sqlite+aiosqlite:///{root / 'tape.db'}", **_tape_size(quick))]
-        figures["tape"].append(await tape.measure(postgres_url, **_tape_size(quick)))
+        async with running_model() as model_url:
+            if "turns" in parts:
+                figures |= await _one_session(model_url, root, quick=quick)
+            if "neighbours" in parts:
+                figures["neighbours"] = await neighbours.measure(model_url, root / "neighbours", quick=quick)
+            if "life_cycle" in parts:
+                figures["life_cycle"] = await life_cycle.measure(model_url, root / "life-cycle", quick=quick)
+        if "isolation" in parts:
+            figures["isolation"] = await isolation.measure(root, quick=quick)
+        if "plugins" in parts:
+            figures["plugins"] = await plugins.measure(root / "plugins", quick=quick)
+        if "tape" in parts:
+            urls = (f"sqlite+aiosqlite:///{root / 'tape.db'}", postgres_url)
+            figures["tape"] = [await tape.measure(url, **_tape_size(quick)) for url in urls]
     return figures
+
+
+async def _one_session(model_url: str, root: Path, *, quick: bool) -> dict[str, Any]:
+    turns, tokens = (6, 50) if quick else (30, 300)
+    async with running_platform(model_url, root / "data", max_sessions="20") as server:
+        return {
+            "turns": await _turns(model_url, server, root / "direct", turns, _STREAMED),
+            "burst_turns": await _turns(model_url, server, root / "direct-burst", turns, _SHORT),
+            "new_session": await _new_sessions(server, max(3, turns // 3)),
+            "token_delay": await _token_delay(model_url, server, root / "paced", tokens),
+            "viewers": await _viewers(server, tokens),
+            "gate": {**gate.measure(), "turn_ms": await gate.measure_turns(server, turns=max(5, turns // 3))},
+        }
 
 
 def _tape_size(quick: bool) -> dict[str, Any]:
@@ -181,6 +193,36 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 def _table(figures: dict[str, Any]) -> str:
     rows: list[tuple[str, str, str, str]] = [("what", "direct SDK", "platform", "ratio or difference")]
+    if "turns" in figures:
+        rows += _one_session_rows(figures)
+    for name, part in (
+        ("neighbours", neighbours),
+        ("life_cycle", life_cycle),
+        ("isolation", isolation),
+        ("plugins", plugins),
+    ):
+        if name in figures:
+            rows += part.rows(figures[name])
+    for entry in figures.get("tape", ()):
+        speed = entry["events_per_second"]
+        rows.append(
+            (
+                f"tape on {entry['dialect']}, events/s",
+                f"naive {speed['naive']:,.0f}",
+                f"1 session {speed['1']:,.0f}, 20 {speed['20']:,.0f}",
+                f"x {entry['times_faster_than_naive']['1']:.0f}",
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def _one_session_rows(figures: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    rows: list[tuple[str, str, str, str]] = []
     for kind, name, label in (
         ("turns", "first_token_ms", "first token, ms"),
         ("turns", "result_ms", "result, ms"),
@@ -212,27 +254,7 @@ def _table(figures: dict[str, Any]) -> str:
     ]
     for count, entry in figures["viewers"].items():
         rows.append((f"{count} viewers: age of a token, ms", "", f"{entry['median']} / p99 {entry['p99']}", ""))
-    rows += gate.rows(figures["gate"])
-    rows += neighbours.rows(figures["neighbours"])
-    rows += life_cycle.rows(figures["life_cycle"])
-    rows += isolation.rows(figures["isolation"])
-    rows += plugins.rows(figures["plugins"])
-    for entry in figures["tape"]:
-        speed = entry["events_per_second"]
-        rows.append(
-            (
-                f"tape on {entry['dialect']}, events/s",
-                f"naive {speed['naive']:,.0f}",
-                f"1 session {speed['1']:,.0f}, 20 {speed['20']:,.0f}",
-                f"x {entry['times_faster_than_naive']['1']:.0f}",
-            )
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)
+    return rows + gate.rows(figures["gate"])
 
 
 def _ms(spread: dict[str, float]) -> str:

@@ -213,6 +213,9 @@ def rows(figures: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     ):
         entry = figures[name]
         found.append((label, f"{entry['direct_ms']}", f"{entry['platform_ms']}", f"x {entry['ratio_of_medians']}"))
+    wake = figures["wake"]
+    label = "the same against a client with the same sandbox, ms"
+    found.append((label, f"{wake['direct_sandboxed_ms']}", f"{wake['platform_ms']}", f"x {wake['ratio_sandboxed']}"))
     many = dict(figures["many_sessions"])
     messages, empty = many.pop("messages"), many.pop("empty_mb")
     for count, entry in many.items():
