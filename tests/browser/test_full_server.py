@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from playwright.async_api import Locator, Page, expect
 from tests.browser.conftest import SignIn
-from tests.browser.steps import conversation, say, stop_button
+from tests.browser.steps import conversation, message_box, say, stop_button
 from tests.support.server import Server, running_server
 
 from claude_sdk_pattern.model_gateway.scripted import running_scripted_model
@@ -57,3 +57,21 @@ async def test_a_session_that_was_put_to_sleep_says_so_and_is_woken(sign_in: Sig
     await expect(quiet_line(second)).to_contain_text("Asleep")
     await say(first, "what did I tell you earlier?")
     await expect(conversation(first).get_by_text("remember that the word is heron").nth(1)).to_be_visible()
+
+
+async def test_a_sleeping_agent_is_there_when_its_message_is_written(sign_in: SignIn, server: Server) -> None:
+    first, second = await sign_in(), await sign_in()
+    await say(first, "remember that the word is egret")
+    await expect(conversation(first)).to_contain_text("I will remember")
+    await expect(stop_button(first)).to_have_count(0)
+    await say(second, "say exactly: my turn")
+    await expect(quiet_line(first)).to_contain_text("Asleep")
+    await expect(conversation(second).get_by_text("my turn", exact=True)).to_be_visible()
+    async with server.client() as alice:
+        # Its slot is free then.
+        (await alice.delete(f"/api/v1/sessions/{second.url.rsplit('/', 1)[-1]}")).raise_for_status()
+    await message_box(first).press_sequentially("what did I")
+    await expect(quiet_line(first)).to_have_count(0)
+    await message_box(first).press_sequentially(" tell you earlier?")
+    await message_box(first).press("Enter")
+    await expect(conversation(first).get_by_text("remember that the word is egret").nth(1)).to_be_visible()
