@@ -351,7 +351,7 @@ async def test_a_new_session_gets_a_warm_process_and_no_other_session_the_same(
     manager = platform.services.manager
     pids: set[int | None] = set()
     for _ in range(3):
-        await eventually(lambda: _pool_is_full(platform))
+        await platform.warm()
         async with await platform.chat() as chat:
             text, _ = await chat.ask("how many messages")
             assert not any("preparing" in item.payload.decode() for item in chat.seen)
@@ -360,10 +360,6 @@ async def test_a_new_session_gets_a_warm_process_and_no_other_session_the_same(
             assert "holds 1 messages" in text or "holds 2 messages" in text, text
     assert len(pids) == 3
     assert manager.pool.size <= 1
-
-
-async def _pool_is_full(platform: Platform) -> bool:
-    return platform.services.manager.pool.size == 1
 
 
 async def test_without_a_pool_a_session_says_that_it_prepares(sqlite_url: str, tmp_path: Path) -> None:
@@ -390,21 +386,22 @@ async def test_a_session_whose_agent_cannot_start_says_so_and_answers_again_when
             assert (await chat.ask("say exactly: found"))[0] == "found"
 
 
-async def test_a_pooled_process_that_died_is_replaced_and_not_adopted(platform: Platform) -> None:
-    pool = platform.services.manager.pool
+async def test_a_pooled_process_that_died_is_replaced_and_not_adopted(own_platform: Platform) -> None:
+    pool = own_platform.services.manager.pool
     await pool.wait_filled()
-    (dead,) = [child for child in psutil.Process().children() if "agents" in str(child.cmdline())]
+    agents = str(own_platform.data_dir / "agents")
+    (dead,) = [child for child in psutil.Process().children() if agents in str(child.cmdline())]
     dead.kill()
     dead.wait()
-    async with await platform.chat() as chat:
+    async with await own_platform.chat() as chat:
         text, _ = await chat.ask("say exactly: alive")
         assert text == "alive"
         assert process_of(chat).pid != dead.pid
 
 
-async def test_priming_costs_no_model_request(platform: Platform) -> None:
-    await platform.services.manager.pool.wait_filled()
-    assert [request.path for request in platform.model.requests if request.path.startswith("/v1/messages")] == []
+async def test_priming_costs_no_model_request(own_platform: Platform) -> None:
+    await own_platform.services.manager.pool.wait_filled()
+    assert [request.path for request in own_platform.model.requests if request.path.startswith("/v1/messages")] == []
 
 
 async def test_a_sleeping_session_wakes_with_its_memory_and_its_files(chat: Chat) -> None:

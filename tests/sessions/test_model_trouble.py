@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, update
-from tests.support.platform import Chat, Platform, eventually, running_platform
+from tests.support.platform import Chat, Platform, eventually, lent, running_platform, running_platform_in
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.sessions.ledger import BUDGET_HOURS
@@ -41,13 +41,23 @@ scenarios:
 """
 
 
-@pytest.fixture
-async def chat(sqlite_url: str, tmp_path: Path, anyio_backend: str) -> AsyncGenerator[Chat]:
-    """A session on a platform with short limits."""
-    scenarios = tmp_path / "broken.yaml"
+@pytest.fixture(scope="module")
+async def impatient(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncGenerator[Platform]:
+    """A platform with short limits."""
+    folder = tmp_path_factory.mktemp("impatient")
+    scenarios = folder / "broken.yaml"
     scenarios.write_text(BROKEN_IN_ITS_SECOND_BLOCK)
-    async with running_platform(sqlite_url, tmp_path / "data", scenarios=scenarios, **LIMITS) as platform:
-        await platform.services.manager.pool.wait_filled()
+    async with running_platform_in(folder, sqlite_template, scenarios=scenarios, **LIMITS) as running:
+        yield running
+
+
+@pytest.fixture
+async def chat(impatient: Platform) -> AsyncGenerator[Chat]:
+    """A session on a platform with short limits."""
+    async with lent(impatient) as platform:
+        await platform.warm()
         async with await platform.chat() as opened:
             yield opened
 
