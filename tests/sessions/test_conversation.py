@@ -134,7 +134,7 @@ async def test_a_message_that_cannot_be_taken_leaves_nothing_on_the_tape(platfor
 
 
 async def test_a_full_queue_refuses_further_messages(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", max_queued_messages=2) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_queued_messages=2) as platform:
         async with await platform.chat() as chat:
             await chat.say("stream 1000 tokens at 50 tokens per second")
             await chat.until_type(events.StreamEvent)
@@ -183,7 +183,9 @@ async def test_stop_in_a_tool_ends_the_tool(chat: Chat) -> None:
 
 
 async def test_a_process_that_does_not_obey_stop_is_replaced(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", interrupt_timeout_seconds=0.5) as platform:
+    async with running_platform(
+        sqlite_url, tmp_path / "data", prewarm_pool_size=0, interrupt_timeout_seconds=0.5
+    ) as platform:
         async with await platform.chat() as chat:
             await chat.ask("remember that the word is heron")
             accepted = await chat.say("stream 2000 tokens at 50 tokens per second")
@@ -285,7 +287,9 @@ async def test_a_person_may_change_what_the_tool_does(chat: Chat) -> None:
 
 
 async def test_nobodys_answer_is_a_denial(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", approval_timeout_seconds=0.2) as platform:
+    async with running_platform(
+        sqlite_url, tmp_path / "data", prewarm_pool_size=0, approval_timeout_seconds=0.2
+    ) as platform:
         async with await platform.chat() as chat:
             await chat.say(f"run bash: {ASKS_FIRST}")
             resolved = await chat.until_type(events.PermissionResolved)
@@ -427,14 +431,14 @@ async def test_a_sleeping_session_can_be_woken_before_its_next_message(chat: Cha
 
 
 async def test_a_quiet_session_goes_to_sleep_by_itself(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", session_timeout=1) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, session_timeout=1) as platform:
         async with await platform.chat() as chat:
             await chat.ask("say exactly: x")
             await chat.until_status("hibernated")
 
 
 async def test_the_longest_idle_session_gives_way_when_all_processes_are_taken(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", max_sessions=2) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_sessions=2) as platform:
         chats = [await platform.chat() for _ in range(3)]
         for chat in chats:
             await chat.__aenter__()
@@ -446,7 +450,7 @@ async def test_the_longest_idle_session_gives_way_when_all_processes_are_taken(s
 
 
 async def test_a_session_waits_for_a_process_while_all_are_at_work(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", max_sessions=1) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_sessions=1) as platform:
         async with await platform.chat() as busy, await platform.chat() as waiting:
             await busy.say("stream 2000 tokens at 50 tokens per second")
             await busy.until_type(events.StreamEvent)
@@ -529,7 +533,7 @@ async def test_retries_are_shown_and_the_answer_still_comes(chat: Chat) -> None:
 
 
 async def test_an_overloaded_model_ends_in_a_clear_error(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", model_max_retries=1) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, model_max_retries=1) as platform:
         async with await platform.chat() as chat:
             _, ended = await chat.ask("overloaded")
             assert ended.subtype == "error"
@@ -555,7 +559,7 @@ async def test_what_stands_after_a_broken_stream_is_what_was_finally_said(chat: 
 
 async def test_a_stream_that_hangs_ends_within_a_set_time(sqlite_url: str, tmp_path: Path) -> None:
     settings = {"model_idle_timeout_seconds": 0.5, "model_max_retries": 0}
-    async with running_platform(sqlite_url, tmp_path / "data", **settings) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, **settings) as platform:
         async with await platform.chat() as chat:
             _, ended = await chat.ask("hang in the middle")
             assert ended.is_error
