@@ -23,10 +23,11 @@ passed=0
 failed=0
 unsteady=()
 results="$(mktemp)"
+said_beside="$(mktemp)"
 
 # The last line of the output says how it went, however it went.
 conclude() {
-  rm -f "$results"
+  rm -f "$results" "$said_beside"
   ((${#unsteady[@]} == 0)) || printf '\nunsteady, see above:\n%s\n' "${unsteady[@]}"
   printf '\n%d s in all\n%d passed, %d failed\n' "$SECONDS" "$passed" "$failed"
 }
@@ -44,6 +45,21 @@ step() {
     exit "$status"
   fi
   printf -- '--- %s: %d s\n' "$title" "$((SECONDS - begun))"
+}
+
+# Run two functions of steps at the same time, and show what the second says when the first has ended.
+side_by_side() {
+  local second status=0
+  "$2" >"$said_beside" 2>&1 &
+  second=$!
+  # In a process of its own too: what is wrong in one does not cut the other short.
+  ("$1") || status=$?
+  wait "$second" || status=$?
+  cat "$said_beside"
+  if ((status != 0)); then
+    failed=1
+    exit "$status"
+  fi
 }
 
 # Run the tests that a marker expression selects. A tier without a test is a failure: it means a marker got lost.
@@ -71,6 +87,27 @@ counted() {
   tail -1 "$results" | grep --only-matching --extended-regexp "[0-9]+ $1" | grep --only-matching '[0-9]*' || echo 0
 }
 
+check_python() {
+  step "lock files" ./scripts/check-locks.sh
+  step "Python format" "$VENV/bin/ruff" format --check
+  step "Python lint" "$VENV/bin/ruff" check
+  step "shell scripts" "$VENV/bin/shellcheck" --external-sources scripts/*.sh .ci/run
+  step "layers" "$VENV/bin/lint-imports" --no-logo
+  step "secrets" ./scripts/check-secrets.sh
+  step "Python types" "$VENV/bin/pyright"
+  step "known vulnerabilities" "$PYTHON" scripts/audit.py
+}
+
+check_web_app() {
+  step "web app format" npm_run format:check
+  step "web app lint" npm_run lint
+  step "web app types" npm_run typecheck
+  step "generated types" npm_run types -- --check
+  step "web app tests" npm_run test
+  step "web app build" build_web_app
+  step "web app size" npm_run size
+}
+
 npm_run() { (cd frontend && npm run --silent "$@"); }
 
 use_local_caches_without_a_home
@@ -80,21 +117,7 @@ step "installation" "$ROOT/scripts/setup.sh" test
 find_node
 setup_chromium
 
-step "lock files" ./scripts/check-locks.sh
-step "Python format" "$VENV/bin/ruff" format --check
-step "Python lint" "$VENV/bin/ruff" check
-step "shell scripts" "$VENV/bin/shellcheck" --external-sources scripts/*.sh .ci/run
-step "layers" "$VENV/bin/lint-imports" --no-logo
-step "secrets" ./scripts/check-secrets.sh
-step "Python types" "$VENV/bin/pyright"
-step "known vulnerabilities" "$PYTHON" scripts/audit.py
-step "web app format" npm_run format:check
-step "web app lint" npm_run lint
-step "web app types" npm_run typecheck
-step "generated types" npm_run types -- --check
-step "web app tests" npm_run test
-step "web app build" build_web_app
-step "web app size" npm_run size
+side_by_side check_python check_web_app
 step "tests" tests "not cli and not browser and not chaos"
 step "tests with the Claude Code CLI" tests "cli and not browser and not chaos"
 if ! $fast; then

@@ -112,6 +112,11 @@ class _DrainingServer(uvicorn.Server):
         # Its own handlers would end connections at once, and raise the signal again at the end.
         yield
 
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Open the port, and say so."""
+        await super().startup(sockets)
+        logger.info("listening", host=self.config.host, port=self.config.port)
+
     def stop(self) -> None:
         """Begin to drain; told again, hurry."""
         if self.should_exit:

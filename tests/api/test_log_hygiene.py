@@ -61,7 +61,7 @@ async def test_nothing_planted_is_in_the_log_of_a_run_through_many_features(serv
     assert_clean(server.log)
     # It was looked at, and has something to say.
     lines = [orjson.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
-    assert len(lines) > 10
+    assert {"listening", "agent_isolation", "stopping", "draining"} <= {line["event"] for line in lines}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import jwt
 import pytest
 from tests.api.conftest import FRIENDLY_ORIGIN, MAX_QUEUED_MESSAGES
 from tests.support.platform import PATIENCE_SECONDS, SECRET_KEY, eventually
-from tests.support.server import ChatSocket, Frame, Server, running_server
+from tests.support.server import CLOSE_SECONDS, ChatSocket, Frame, Server, running_server
 from tests.support.talking import answer, ask, events, new_session, say, whole_tape
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -52,6 +52,7 @@ async def opened(
 ) -> AsyncGenerator[ChatSocket]:
     """Open a chat with any credentials, or none."""
     url = f"{server.url.replace('http', 'ws', 1)}/ws/v1/chat{query}"
+    options = {"close_timeout": CLOSE_SECONDS, **options}
     async with connect(url, subprotocols=protocols, **options) as socket:  # pyright: ignore[reportArgumentType]
         yield ChatSocket(socket)
 

@@ -119,6 +119,12 @@ def test_libraries_that_log_what_people_write_are_kept_quiet_at_every_level() ->
     assert log.lines == []
 
 
+def test_what_uvicorn_says_of_each_of_its_servers_is_left_to_us() -> None:
+    log = Log("INFO")
+    logging.getLogger("uvicorn.error").info("Started server process [%d]", 1)
+    assert log.lines == []
+
+
 @pytest.mark.parametrize(
     "name", ["password", "new_password", "secret_key", "refresh_token", "Authorization", "ANTHROPIC_API_KEY", "cookie"]
 )
@@ -178,8 +184,10 @@ def test_a_secret_in_the_middle_of_a_text_is_not_logged(around: str, secret: str
 def test_requests_are_logged_without_their_query() -> None:
     log = Log()
     request = ("127.0.0.1:1", "GET", "/api/v1/sessions?q=my+diary", "1.1", 200)
-    logging.getLogger("uvicorn.access").info('%s - "%s %s HTTP/%s" %d', *request)
-    logging.getLogger("uvicorn.error").info('%s - "WebSocket %s" [accepted]', "127.0.0.1:1", "/ws/v1/chat?ticket=abc")
+    logging.getLogger("uvicorn.access").warning('%s - "%s %s HTTP/%s" %d', *request)
+    logging.getLogger("uvicorn.error").warning(
+        '%s - "WebSocket %s" [accepted]', "127.0.0.1:1", "/ws/v1/chat?ticket=abc"
+    )
     assert [line["event"] for line in log.lines] == [
         '127.0.0.1:1 - "GET /api/v1/sessions HTTP/1.1" 200',
         '127.0.0.1:1 - "WebSocket /ws/v1/chat" [accepted]',

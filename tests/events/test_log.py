@@ -471,7 +471,11 @@ async def test_log_that_was_never_used_closes(database: Database) -> None:
         await tape.log.flush()
 
 
-async def test_a_turn_whose_event_was_given_up_is_known_as_damaged_once(database: Database) -> None:
+async def test_a_turn_whose_event_was_given_up_is_known_as_damaged_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # PostgreSQL waits so long for a lock before the log hears of it.
+    monkeypatch.setattr("claude_sdk_pattern.events.postgres_writer._STATEMENT_TIMEOUT_MS", 500)
     await store_sessions(database, "s1")
     async with open_tape(database, log_limits=IMPATIENT) as tape:
         await tape.log.append("s1", block("kept"), turn_id="t1", actor=AGENT)

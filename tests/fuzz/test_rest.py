@@ -32,15 +32,22 @@ checks: Any = _checks
 _CHECKS = [checks.status_code_conformance, checks.content_type_conformance, checks.response_schema_conformance]
 
 
-@pytest.fixture(params=[*USERS, None], ids=lambda role: role or "nobody")
-def client(request: pytest.FixtureRequest, server: Server) -> Generator[httpx2.Client]:
-    """A client of somebody in the role who has signed in anew: one of the operations is to sign out."""
+@pytest.fixture(scope="module", params=[*USERS, None], ids=lambda role: role or "nobody")
+def role_and_client(request: pytest.FixtureRequest, server: Server) -> Generator[tuple[str | None, httpx2.Client]]:
+    """A role, or None, and a client for somebody in it."""
     with httpx2.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as client:
-        if request.param is not None:
-            body = {"username": USERS[request.param], "password": PASSWORD, "client": "api"}
-            token = client.post("/api/v1/auth/login", json=body).raise_for_status().json()["access_token"]
-            client.headers["authorization"] = f"Bearer {token}"
-        yield client
+        yield request.param, client
+
+
+@pytest.fixture
+def client(role_and_client: tuple[str | None, httpx2.Client]) -> httpx2.Client:
+    """A client of somebody in the role who is signed in: again, if the operation before was to sign out."""
+    role, client = role_and_client
+    if role is not None and client.get("/api/v1/auth/me").status_code != 200:
+        body = {"username": USERS[role], "password": PASSWORD, "client": "api"}
+        token = client.post("/api/v1/auth/login", json=body).raise_for_status().json()["access_token"]
+        client.headers["authorization"] = f"Bearer {token}"
+    return client
 
 
 @pytest.mark.parametrize("label", list(_OPERATIONS))

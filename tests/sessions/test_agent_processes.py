@@ -61,7 +61,7 @@ class Listener:
 @pytest.fixture(params=["real", "made up"])
 async def factory(request: pytest.FixtureRequest, platform: Platform) -> ProcessFactory:
     """Where processes come from."""
-    return platform.services.manager.processes if request.param == "real" else MadeUpFactory().as_factory
+    return platform.services.manager.processes if request.param == "real" else MadeUpFactory()
 
 
 @pytest.fixture

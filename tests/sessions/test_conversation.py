@@ -134,7 +134,7 @@ async def test_a_message_that_cannot_be_taken_leaves_nothing_on_the_tape(platfor
 
 
 async def test_a_full_queue_refuses_further_messages(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", max_queued_messages=2) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_queued_messages=2) as platform:
         async with await platform.chat() as chat:
             await chat.say("stream 1000 tokens at 50 tokens per second")
             await chat.until_type(events.StreamEvent)
@@ -183,7 +183,9 @@ async def test_stop_in_a_tool_ends_the_tool(chat: Chat) -> None:
 
 
 async def test_a_process_that_does_not_obey_stop_is_replaced(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", interrupt_timeout_seconds=0.5) as platform:
+    async with running_platform(
+        sqlite_url, tmp_path / "data", prewarm_pool_size=0, interrupt_timeout_seconds=0.5
+    ) as platform:
         async with await platform.chat() as chat:
             await chat.ask("remember that the word is heron")
             accepted = await chat.say("stream 2000 tokens at 50 tokens per second")
@@ -285,7 +287,9 @@ async def test_a_person_may_change_what_the_tool_does(chat: Chat) -> None:
 
 
 async def test_nobodys_answer_is_a_denial(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", approval_timeout_seconds=0.2) as platform:
+    async with running_platform(
+        sqlite_url, tmp_path / "data", prewarm_pool_size=0, approval_timeout_seconds=0.2
+    ) as platform:
         async with await platform.chat() as chat:
             await chat.say(f"run bash: {ASKS_FIRST}")
             resolved = await chat.until_type(events.PermissionResolved)
@@ -351,7 +355,7 @@ async def test_a_new_session_gets_a_warm_process_and_no_other_session_the_same(
     manager = platform.services.manager
     pids: set[int | None] = set()
     for _ in range(3):
-        await eventually(lambda: _pool_is_full(platform))
+        await platform.warm()
         async with await platform.chat() as chat:
             text, _ = await chat.ask("how many messages")
             assert not any("preparing" in item.payload.decode() for item in chat.seen)
@@ -360,10 +364,6 @@ async def test_a_new_session_gets_a_warm_process_and_no_other_session_the_same(
             assert "holds 1 messages" in text or "holds 2 messages" in text, text
     assert len(pids) == 3
     assert manager.pool.size <= 1
-
-
-async def _pool_is_full(platform: Platform) -> bool:
-    return platform.services.manager.pool.size == 1
 
 
 async def test_without_a_pool_a_session_says_that_it_prepares(sqlite_url: str, tmp_path: Path) -> None:
@@ -390,21 +390,22 @@ async def test_a_session_whose_agent_cannot_start_says_so_and_answers_again_when
             assert (await chat.ask("say exactly: found"))[0] == "found"
 
 
-async def test_a_pooled_process_that_died_is_replaced_and_not_adopted(platform: Platform) -> None:
-    pool = platform.services.manager.pool
+async def test_a_pooled_process_that_died_is_replaced_and_not_adopted(own_platform: Platform) -> None:
+    pool = own_platform.services.manager.pool
     await pool.wait_filled()
-    (dead,) = [child for child in psutil.Process().children() if "agents" in str(child.cmdline())]
+    agents = str(own_platform.data_dir / "agents")
+    (dead,) = [child for child in psutil.Process().children() if agents in str(child.cmdline())]
     dead.kill()
     dead.wait()
-    async with await platform.chat() as chat:
+    async with await own_platform.chat() as chat:
         text, _ = await chat.ask("say exactly: alive")
         assert text == "alive"
         assert process_of(chat).pid != dead.pid
 
 
-async def test_priming_costs_no_model_request(platform: Platform) -> None:
-    await platform.services.manager.pool.wait_filled()
-    assert [request.path for request in platform.model.requests if request.path.startswith("/v1/messages")] == []
+async def test_priming_costs_no_model_request(own_platform: Platform) -> None:
+    await own_platform.services.manager.pool.wait_filled()
+    assert [request.path for request in own_platform.model.requests if request.path.startswith("/v1/messages")] == []
 
 
 async def test_a_sleeping_session_wakes_with_its_memory_and_its_files(chat: Chat) -> None:
@@ -430,14 +431,14 @@ async def test_a_sleeping_session_can_be_woken_before_its_next_message(chat: Cha
 
 
 async def test_a_quiet_session_goes_to_sleep_by_itself(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", session_timeout=1) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, session_timeout=1) as platform:
         async with await platform.chat() as chat:
             await chat.ask("say exactly: x")
             await chat.until_status("hibernated")
 
 
 async def test_the_longest_idle_session_gives_way_when_all_processes_are_taken(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", max_sessions=2) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_sessions=2) as platform:
         chats = [await platform.chat() for _ in range(3)]
         for chat in chats:
             await chat.__aenter__()
@@ -449,7 +450,7 @@ async def test_the_longest_idle_session_gives_way_when_all_processes_are_taken(s
 
 
 async def test_a_session_waits_for_a_process_while_all_are_at_work(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", max_sessions=1) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_sessions=1) as platform:
         async with await platform.chat() as busy, await platform.chat() as waiting:
             await busy.say("stream 2000 tokens at 50 tokens per second")
             await busy.until_type(events.StreamEvent)
@@ -532,7 +533,7 @@ async def test_retries_are_shown_and_the_answer_still_comes(chat: Chat) -> None:
 
 
 async def test_an_overloaded_model_ends_in_a_clear_error(sqlite_url: str, tmp_path: Path) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", model_max_retries=1) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, model_max_retries=1) as platform:
         async with await platform.chat() as chat:
             _, ended = await chat.ask("overloaded")
             assert ended.subtype == "error"
@@ -558,7 +559,7 @@ async def test_what_stands_after_a_broken_stream_is_what_was_finally_said(chat: 
 
 async def test_a_stream_that_hangs_ends_within_a_set_time(sqlite_url: str, tmp_path: Path) -> None:
     settings = {"model_idle_timeout_seconds": 0.5, "model_max_retries": 0}
-    async with running_platform(sqlite_url, tmp_path / "data", **settings) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, **settings) as platform:
         async with await platform.chat() as chat:
             _, ended = await chat.ask("hang in the middle")
             assert ended.is_error

@@ -108,38 +108,36 @@ async def test_a_turn_that_does_not_even_obey_is_killed_and_times_out_once(opene
         await recalls(chat, "patience")
 
 
-async def test_a_message_that_a_dying_process_never_read_goes_to_the_next(opened: Opened) -> None:
-    async with opened() as chat:
-        await chat.ask("remember: a kiwi")
-        cli = cli_of(chat)
-        cli.suspend()
-        accepted = await chat.say("what did I tell you earlier?")
-        await chat.until_status("thinking")
-        cli.kill()
+async def test_a_message_that_a_dying_process_never_read_goes_to_the_next(chat: Chat) -> None:
+    await chat.ask("remember: a kiwi")
+    cli = cli_of(chat)
+    cli.suspend()
+    accepted = await chat.say("what did I tell you earlier?")
+    await chat.until_status("thinking")
+    cli.kill()
+    ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
+    assert (ended.subtype, errors(chat)) == ("success", [])
+    assert [item.type for item in await chat.tape() if item.turn_id == accepted.turn_id].count("result") == 1
+    await recalls(chat, "a kiwi")
+
+
+async def test_a_message_that_kills_every_process_is_given_up(chat: Chat) -> None:
+    await chat.ask("hello")
+    accepted = await chat.say("hello")
+
+    async def ends() -> None:
+        while True:
+            if chat.conversation.process is not None:
+                chat.conversation.process.kill()
+            await asyncio.sleep(0.01)
+
+    killer = asyncio.create_task(ends())
+    try:
         ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
-        assert (ended.subtype, errors(chat)) == ("success", [])
-        assert [item.type for item in await chat.tape() if item.turn_id == accepted.turn_id].count("result") == 1
-        await recalls(chat, "a kiwi")
-
-
-async def test_a_message_that_kills_every_process_is_given_up(opened: Opened) -> None:
-    async with opened() as chat:
-        await chat.ask("hello")
-        accepted = await chat.say("hello")
-
-        async def ends() -> None:
-            while True:
-                if chat.conversation.process is not None:
-                    chat.conversation.process.kill()
-                await asyncio.sleep(0.01)
-
-        killer = asyncio.create_task(ends())
-        try:
-            ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
-        finally:
-            killer.cancel()
-        assert ended.subtype in ("error", "interrupted")
-        assert (await chat.ask("say exactly: alive"))[0] == "alive"
+    finally:
+        killer.cancel()
+    assert ended.subtype in ("error", "interrupted")
+    assert (await chat.ask("say exactly: alive"))[0] == "alive"
 
 
 async def test_a_process_that_answers_nothing_at_all_is_replaced(
@@ -315,100 +313,95 @@ async def message_seq(chat: Chat, text: str) -> int:
     )
 
 
-async def test_a_rewind_takes_back_what_was_said_and_what_was_written(opened: Opened) -> None:
-    async with opened() as chat:
-        await chat.ask("remember: apple")
-        await chat.ask("write file kept.txt with first")
-        await chat.ask("remember: banana")
-        await chat.ask("write file kept.txt with second")
-        await chat.ask("write file extra.txt with more")
+async def test_a_rewind_takes_back_what_was_said_and_what_was_written(chat: Chat) -> None:
+    await chat.ask("remember: apple")
+    await chat.ask("write file kept.txt with first")
+    await chat.ask("remember: banana")
+    await chat.ask("write file kept.txt with second")
+    await chat.ask("write file extra.txt with more")
+    await chat.conversation.rewind(
+        before_seq=await message_seq(chat, "remember: banana"), files=True, actor="user:someone"
+    )
+    rewound = await chat.until_type(events.Rewound)
+    assert rewound.files_restored
+    assert [(path.name, path.read_text()) for path in workspace(chat).iterdir()] == [("kept.txt", "first")]
+    text, _ = await chat.ask("what did I tell you earlier?")
+    assert "apple" in text
+    assert "banana" not in text
+    # Once taken back it cannot be gone back to; what came before can, and again.
+    with pytest.raises(NothingToRewindError):
         await chat.conversation.rewind(
-            before_seq=await message_seq(chat, "remember: banana"), files=True, actor="user:someone"
+            before_seq=await message_seq(chat, "remember: banana"), files=False, actor="user:someone"
         )
-        rewound = await chat.until_type(events.Rewound)
-        assert rewound.files_restored
-        assert [(path.name, path.read_text()) for path in workspace(chat).iterdir()] == [("kept.txt", "first")]
-        text, _ = await chat.ask("what did I tell you earlier?")
-        assert "apple" in text
-        assert "banana" not in text
-        # Once taken back it cannot be gone back to; what came before can, and again.
-        with pytest.raises(NothingToRewindError):
-            await chat.conversation.rewind(
-                before_seq=await message_seq(chat, "remember: banana"), files=False, actor="user:someone"
-            )
-        await chat.conversation.rewind(
-            before_seq=await message_seq(chat, "remember: apple"), files=False, actor="user:someone"
-        )
-        assert (workspace(chat) / "kept.txt").read_text() == "first"
-        text, _ = await chat.ask("what did I tell you earlier?")
-        assert "apple" not in text
+    await chat.conversation.rewind(
+        before_seq=await message_seq(chat, "remember: apple"), files=False, actor="user:someone"
+    )
+    assert (workspace(chat) / "kept.txt").read_text() == "first"
+    text, _ = await chat.ask("what did I tell you earlier?")
+    assert "apple" not in text
 
 
-async def test_a_rewind_stops_the_turn_it_takes_back_and_drops_what_waited(opened: Opened) -> None:
-    async with opened() as chat:
-        await chat.ask("remember: before")
-        running = await chat.say("run a command that takes 60 seconds")
-        waiting = await chat.say("say exactly: never")
-        await chat.until_status("executing_tool")
-        await chat.conversation.rewind(before_seq=running.seq, files=True, actor="user:someone")
-        tape = await chat.tape()
-        ends = [(item.turn_id, item.event) for item in tape if item.type == "result"]
-        assert [turn_id for turn_id, _ in ends[-2:]] == [running.turn_id, waiting.turn_id]
-        assert all(isinstance(end, events.Result) and end.subtype == "interrupted" for _, end in ends[-2:])
-        await recalls(chat, "before")
+async def test_a_rewind_stops_the_turn_it_takes_back_and_drops_what_waited(chat: Chat) -> None:
+    await chat.ask("remember: before")
+    running = await chat.say("run a command that takes 60 seconds")
+    waiting = await chat.say("say exactly: never")
+    await chat.until_status("executing_tool")
+    await chat.conversation.rewind(before_seq=running.seq, files=True, actor="user:someone")
+    tape = await chat.tape()
+    ends = [(item.turn_id, item.event) for item in tape if item.type == "result"]
+    assert [turn_id for turn_id, _ in ends[-2:]] == [running.turn_id, waiting.turn_id]
+    assert all(isinstance(end, events.Result) and end.subtype == "interrupted" for _, end in ends[-2:])
+    await recalls(chat, "before")
 
 
-async def test_a_fork_in_the_middle_has_the_files_of_then(opened: Opened) -> None:
-    async with opened() as chat:
-        await chat.ask("write file a.txt with then")
-        middle = (await chat.tape())[-1].seq
-        await chat.ask("write file a.txt with now")
-        fork = await chat.platform.services.manager.fork(chat.session_id, owner_id=chat.platform.user.id, at_seq=middle)
-        async with await chat.platform.watch(fork.id) as copy:
-            assert (workspace(copy) / "a.txt").read_text() == "then"
-            assert (workspace(chat) / "a.txt").read_text() == "now"
-            await copy.ask("remember: only here")
-            # A fork of a fork, at a place both have.
-            again = await chat.platform.services.manager.fork(fork.id, owner_id=chat.platform.user.id, at_seq=middle)
-            async with await chat.platform.watch(again.id) as third:
-                text, _ = await third.ask("what did I tell you earlier?")
-                assert "a.txt" in text
-                assert "only here" not in text
+async def test_a_fork_in_the_middle_has_the_files_of_then(chat: Chat) -> None:
+    await chat.ask("write file a.txt with then")
+    middle = (await chat.tape())[-1].seq
+    await chat.ask("write file a.txt with now")
+    fork = await chat.platform.services.manager.fork(chat.session_id, owner_id=chat.platform.user.id, at_seq=middle)
+    async with await chat.platform.watch(fork.id) as copy:
+        assert (workspace(copy) / "a.txt").read_text() == "then"
+        assert (workspace(chat) / "a.txt").read_text() == "now"
+        await copy.ask("remember: only here")
+        # A fork of a fork, at a place both have.
+        again = await chat.platform.services.manager.fork(fork.id, owner_id=chat.platform.user.id, at_seq=middle)
+        async with await chat.platform.watch(again.id) as third:
+            text, _ = await third.ask("what did I tell you earlier?")
+            assert "a.txt" in text
+            assert "only here" not in text
 
 
-async def test_nothing_before_the_first_message_can_be_gone_back_to(opened: Opened) -> None:
-    async with opened() as chat:
-        with pytest.raises(NothingToRewindError):
-            await chat.conversation.rewind(before_seq=1, files=True, actor="user:someone")
-        await chat.ask("remember: first")
+async def test_nothing_before_the_first_message_can_be_gone_back_to(chat: Chat) -> None:
+    with pytest.raises(NothingToRewindError):
         await chat.conversation.rewind(before_seq=1, files=True, actor="user:someone")
-        text, ended = await chat.ask("what did I tell you earlier?")
-        assert "first" not in text
-        assert ended.subtype == "success"
+    await chat.ask("remember: first")
+    await chat.conversation.rewind(before_seq=1, files=True, actor="user:someone")
+    text, ended = await chat.ask("what did I tell you earlier?")
+    assert "first" not in text
+    assert ended.subtype == "success"
 
 
 # --- stopping at every moment ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("moment", ["at once", "thinking", "responding", "executing_tool", "awaiting_permission"])
-async def test_stop_works_at_every_stage(opened: Opened, moment: str) -> None:
+async def test_stop_works_at_every_stage(chat: Chat, moment: str) -> None:
     text = {
         "responding": "stream 2000 tokens at 50 tokens per second",
         "executing_tool": "run a command that takes 60 seconds",
         "awaiting_permission": "run bash: python3 -c 'print(6*7)'",
     }.get(moment, "hang")
-    async with opened() as chat:
-        accepted = await chat.say(text)
-        if moment != "at once":
-            await chat.until_status(moment)
+    accepted = await chat.say(text)
+    if moment != "at once":
+        await chat.until_status(moment)
 
-        async def stopped() -> bool:
-            return chat.conversation.interrupt()
+    async def stopped() -> bool:
+        return chat.conversation.interrupt()
 
-        await eventually(stopped)
-        ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
-        assert (ended.subtype, ended.is_error) == ("interrupted", False)
-        assert (await chat.ask("say exactly: next"))[0] == "next"
+    await eventually(stopped)
+    ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
+    assert (ended.subtype, ended.is_error) == ("interrupted", False)
+    assert (await chat.ask("say exactly: next"))[0] == "next"
 
 
 async def test_stop_ends_a_process_that_was_frozen(opened: Opened) -> None:

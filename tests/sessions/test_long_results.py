@@ -44,5 +44,7 @@ async def test_a_result_of_20_mb_reaches_readers_short_and_the_session_goes_on(p
         text, ended = await chat.ask("say exactly: after")
         assert (text, ended.subtype) == ("after", "success")
         assert all(len(item.payload) <= limit for item in await chat.tape())
-        found = await platform.services.manager.list(owner_id=platform.user.id, query="first", limit=10, after=None)
+        found = await platform.services.manager.repository.list(
+            owner_id=platform.user.id, query="first", limit=10, after=None
+        )
         assert {session.id for session in found} == {chat.session_id, other.session_id}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, update
-from tests.support.platform import Chat, Platform, eventually, running_platform
+from tests.support.platform import Chat, Platform, eventually, lent, running_platform, running_platform_in
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.sessions.ledger import BUDGET_HOURS
@@ -41,13 +41,23 @@ scenarios:
 """
 
 
-@pytest.fixture
-async def chat(sqlite_url: str, tmp_path: Path, anyio_backend: str) -> AsyncGenerator[Chat]:
-    """A session on a platform with short limits."""
-    scenarios = tmp_path / "broken.yaml"
+@pytest.fixture(scope="module")
+async def impatient(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncGenerator[Platform]:
+    """A platform with short limits."""
+    folder = tmp_path_factory.mktemp("impatient")
+    scenarios = folder / "broken.yaml"
     scenarios.write_text(BROKEN_IN_ITS_SECOND_BLOCK)
-    async with running_platform(sqlite_url, tmp_path / "data", scenarios=scenarios, **LIMITS) as platform:
-        await platform.services.manager.pool.wait_filled()
+    async with running_platform_in(folder, sqlite_template, scenarios=scenarios, **LIMITS) as running:
+        yield running
+
+
+@pytest.fixture
+async def chat(impatient: Platform) -> AsyncGenerator[Chat]:
+    """A session on a platform with short limits."""
+    async with lent(impatient) as platform:
+        await platform.warm()
         async with await platform.chat() as opened:
             yield opened
 
@@ -205,7 +215,10 @@ async def test_a_conversation_that_is_too_long_is_told_as_such(chat: Chat) -> No
 
 async def test_while_the_model_is_down_messages_are_answered_at_once_and_kept(sqlite_url: str, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"breaker_failures": 2, "breaker_open_seconds": 3, "model_max_retries": 0}
-    async with running_platform(sqlite_url, tmp_path / "data", **settings) as platform, await platform.chat() as chat:
+    async with (
+        running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, **settings) as platform,
+        await platform.chat() as chat,
+    ):
         for _ in range(2):
             error, _ = await fails(chat, "overloaded")
             assert error.code == "api_unavailable"
@@ -231,7 +244,10 @@ async def test_a_breaker_that_opens_in_a_turn_ends_it_and_says_when_to_try_again
     sqlite_url: str, tmp_path: Path
 ) -> None:
     settings: dict[str, Any] = {"breaker_failures": 2, "breaker_open_seconds": 60, "model_max_retries": 3}
-    async with running_platform(sqlite_url, tmp_path / "data", **settings) as platform, await platform.chat() as chat:
+    async with (
+        running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, **settings) as platform,
+        await platform.chat() as chat,
+    ):
         error, _ = await fails(chat, "overloaded")
         assert error.code == "api_unavailable"
         assert error.retry_after_ms is not None
@@ -301,7 +317,7 @@ async def test_a_turn_that_is_stopped_is_paid_as_well(platform: Platform) -> Non
 
 async def test_a_spent_budget_stops_a_running_turn_and_every_message_after_it(sqlite_url: str, tmp_path: Path) -> None:
     """Across hibernation and a restart, too; another session is not concerned."""
-    async with running_platform(sqlite_url, tmp_path / "data", max_budget_usd=0.001) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_budget_usd=0.001) as platform:
         async with await platform.chat() as chat:
             _, ended = await chat.ask("run bash: echo hi")
             assert (ended.subtype, ended.is_error) == ("error_max_budget", True)
@@ -317,7 +333,7 @@ async def test_a_spent_budget_stops_a_running_turn_and_every_message_after_it(sq
         async with await platform.chat() as other:
             assert (await other.ask("say exactly: fine"))[0] == "fine"
         session_id = chat.session_id
-    async with running_platform(sqlite_url, tmp_path / "data", max_budget_usd=0.001) as platform:
+    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_budget_usd=0.001) as platform:
         async with await platform.watch(session_id) as chat:
             assert (await chat.ask("say exactly: after a restart"))[1].subtype == "error_max_budget"
             assert asked(chat, "after a restart") == 0
@@ -326,14 +342,18 @@ async def test_a_spent_budget_stops_a_running_turn_and_every_message_after_it(sq
 async def test_a_persons_budget_holds_in_all_their_sessions_and_after_a_restart(
     sqlite_url: str, tmp_path: Path
 ) -> None:
-    async with running_platform(sqlite_url, tmp_path / "data", max_user_budget_usd=0.001) as platform:
+    async with running_platform(
+        sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_user_budget_usd=0.001
+    ) as platform:
         async with await platform.chat() as chat:
             _, ended = await chat.ask("run bash: echo hi")
             assert (ended.subtype, ended.error) == ("error_max_budget", BUDGETS_SPENT["user"])
         async with await platform.chat() as another:
             assert (await another.ask("say exactly: pelican"))[1].error == BUDGETS_SPENT["user"]
             assert asked(another, "pelican") == 0
-    async with running_platform(sqlite_url, tmp_path / "data", max_user_budget_usd=0.001) as platform:
+    async with running_platform(
+        sqlite_url, tmp_path / "data", prewarm_pool_size=0, max_user_budget_usd=0.001
+    ) as platform:
         async with await platform.chat() as chat:
             assert (await chat.ask("say exactly: after a restart"))[1].subtype == "error_max_budget"
             ledger = platform.services.manager.ledger

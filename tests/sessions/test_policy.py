@@ -11,7 +11,7 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions, SdkMcpTool, create_sdk_mcp_server, tool
 from claude_agent_sdk.types import McpSdkServerConfig
 from sqlalchemy import text
-from tests.support.platform import Chat, Platform, running_platform
+from tests.support.platform import Chat, Platform, lent, running_platform, running_platform_in
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.policy.errors import InputRefusedError, PromptBlockedError
@@ -26,10 +26,20 @@ pytestmark = [pytest.mark.anyio, pytest.mark.cli]
 MODES = ("default", "acceptEdits", "plan", "dontAsk")
 
 
-@pytest.fixture
-async def platform(sqlite_url: str, tmp_path: Path, anyio_backend: str) -> AsyncGenerator[Platform]:
+@pytest.fixture(scope="module")
+async def poolless(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncGenerator[Platform]:
     """A platform without a pool: each session starts its own process in its own mode."""
-    async with running_platform(sqlite_url, tmp_path / "data", prewarm_pool_size=0) as running:
+    folder = tmp_path_factory.mktemp("poolless")
+    async with running_platform_in(folder, sqlite_template, prewarm_pool_size=0) as running:
+        yield running
+
+
+@pytest.fixture
+async def platform(poolless: Platform) -> AsyncGenerator[Platform]:
+    """A platform without a pool and without sessions."""
+    async with lent(poolless) as running:
         yield running
 
 
@@ -43,13 +53,22 @@ async def denial(chat: Chat) -> events.Notice:
     return found
 
 
-@pytest.fixture
-async def chat_in_mode(mode: str, sqlite_url: str, tmp_path: Path, anyio_backend: str) -> AsyncGenerator[Chat]:
-    """A chat in one mode, behind walls: the CLI takes ``bypassPermissions`` from root nowhere else."""
+@pytest.fixture(scope="module")
+async def walled(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncGenerator[Platform]:
+    """A platform behind walls: the CLI takes ``bypassPermissions`` from root nowhere else."""
+    folder = tmp_path_factory.mktemp("walled")
     settings = {"prewarm_pool_size": 0, "isolation": "bubblewrap", "sandbox_enabled": False}
-    async with running_platform(sqlite_url, tmp_path / "data", **settings) as platform:
-        async with await platform.chat(permission_mode=mode) as chat:
-            yield chat
+    async with running_platform_in(folder, sqlite_template, **settings) as running:
+        yield running
+
+
+@pytest.fixture
+async def chat_in_mode(mode: str, walled: Platform) -> AsyncGenerator[Chat]:
+    """A chat in one mode."""
+    async with lent(walled) as platform, await platform.chat(permission_mode=mode) as chat:
+        yield chat
 
 
 # The SDK says of `bypassPermissions`, which no client can choose, that nobody will be asked. The gate sees to it.
@@ -231,10 +250,10 @@ async def test_a_gate_that_fails_denies(platform: Platform, monkeypatch: pytest.
         assert (chat.workspace / "marker").exists(), "and it works when the gate does"
 
 
-async def test_without_the_database_nothing_runs(platform: Platform) -> None:
-    async with await platform.chat() as chat:
+async def test_without_the_database_nothing_runs(own_platform: Platform) -> None:
+    async with await own_platform.chat() as chat:
         await chat.ask("say exactly: hello")
-        async with platform.services.database.write_engine.begin() as connection:
+        async with own_platform.services.database.write_engine.begin() as connection:
             await connection.execute(text("ALTER TABLE policy_rules RENAME TO away"))
         _, ended = await chat.ask("run bash: touch marker")
         assert ended.subtype == "success"

@@ -40,7 +40,7 @@ from claude_sdk_pattern.sessions.history import History
 from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.ledger import Ledger
 from claude_sdk_pattern.sessions.policy_services import make_policy_services
-from claude_sdk_pattern.sessions.pool import PoolLimits, PoolSupply, WarmPool
+from claude_sdk_pattern.sessions.pool import PoolLimits, WarmPool
 from claude_sdk_pattern.sessions.repository import SessionRepository
 from claude_sdk_pattern.sessions.slots import ProcessSlots
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
@@ -154,16 +154,14 @@ async def running_world(template: Path, folder: Path) -> AsyncGenerator[World]:
         await leases.acquire(SESSION)
         disk = DiskWatermark(folder, min_free_bytes=0)
         async with EventLog(database, EventHub(TapeReader(database))) as log:
-            pool = WarmPool[AgentProcess](
-                cast("PoolSupply[AgentProcess]", factory), PoolLimits(size=0, max_age_seconds=60, key_seconds=60)
-            )
+            pool = WarmPool[AgentProcess](factory, PoolLimits(size=0, max_age_seconds=60, key_seconds=60))
             model = make_gateway("http://127.0.0.1:9", tokens=AgentTokens())
             services = ConversationServices(
                 settings=config,
                 log=log,
                 model=model,
                 source=ProcessSource(
-                    factory=factory.as_factory,
+                    factory=factory,
                     pool=pool,
                     slots=ProcessSlots(1, max_waiting=1),
                     metrics=metrics,

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions
 from claude_agent_sdk.types import McpStdioServerConfig
-from tests.support.platform import Chat, Platform, running_platform
+from tests.support.platform import Chat, Platform, lent, running_platform, running_platform_in
 from tests.support.processes import agent_processes
 
 from claude_sdk_pattern.events import types as events
@@ -50,6 +50,23 @@ def running(sqlite_url: str, tmp_path: Path) -> Running:
     return start
 
 
+@pytest.fixture(scope="module")
+async def walled(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory, anyio_backend: str
+) -> AsyncGenerator[Platform]:
+    """A platform that nothing is done to."""
+    folder = tmp_path_factory.mktemp("walled")
+    async with running_platform_in(folder, sqlite_template, isolation="bubblewrap", prewarm_pool_size=0) as running:
+        yield running
+
+
+@pytest.fixture
+async def platform(walled: Platform) -> AsyncGenerator[Platform]:
+    """The shared platform, without sessions."""
+    async with lent(walled) as running:
+        yield running
+
+
 async def script(chat: Chat, text: str) -> str:
     """Have the agent run a shell script that lies in its workspace, where the gate does not read it."""
     (chat.workspace / "script.sh").write_text(text)
@@ -68,9 +85,9 @@ async def bash(chat: Chat, command: str) -> str:
     return str(found.content).strip()
 
 
-async def test_an_agent_works_in_a_workspace_that_the_server_has_filled(running: Running) -> None:
+async def test_an_agent_works_in_a_workspace_that_the_server_has_filled(platform: Platform) -> None:
     """Files that people attach, and those of a fork or a rewind, belong to the agent, whoever the server is."""
-    async with running() as platform, await platform.chat() as chat:
+    async with await platform.chat() as chat:
         await chat.ask("write file notes.txt with one")
         attached = await chat.attach("data.txt", b"attached")
         await chat.ask("say exactly: seen", attachments=[attached.attachment_id])
@@ -82,18 +99,20 @@ async def test_an_agent_works_in_a_workspace_that_the_server_has_filled(running:
         assert await bash(chat, "echo two > folder/file && cat folder/file notes.txt") == "two\none"
 
 
-async def test_what_hangs_on_a_link_in_a_workspace_is_not_given_to_the_agent(running: Running, tmp_path: Path) -> None:
+async def test_what_hangs_on_a_link_in_a_workspace_is_not_given_to_the_agent(
+    platform: Platform, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_text("not the agent's")
-    async with running() as platform, await platform.chat() as chat:
+    async with await platform.chat() as chat:
         await bash(chat, f"ln -s {outside} folder; ln -s {outside}/file file")
         await chat.conversation.hibernate()
         assert await bash(chat, "cat file folder/file 2>/dev/null; echo done") == "done"
     assert {path.stat().st_uid for path in (outside, outside / "file")} == {os.getuid()}
 
 
-async def test_files_of_a_workspace_never_configure_the_agent(running: Running) -> None:
+async def test_files_of_a_workspace_never_configure_the_agent(platform: Platform) -> None:
     """Settings with hooks, an environment and another model, MCP servers and memories, planted by the agent itself."""
     hook = {"hooks": [{"type": "command", "command": "touch ran-a-hook"}]}
     settings = {
@@ -103,7 +122,7 @@ async def test_files_of_a_workspace_never_configure_the_agent(running: Running) 
         "model": "planted-model",
     }
     servers = {"mcpServers": {"planted": {"command": "touch", "args": ["ran-a-server"]}}}
-    async with running() as platform, await platform.chat() as chat:
+    async with await platform.chat() as chat:
         await chat.ask("say exactly: first")
         await chat.conversation.hibernate()
         planted = chat.workspace

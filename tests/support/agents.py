@@ -6,7 +6,7 @@ them and of the real ones.
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, cast, override
 
 from claude_agent_sdk import PermissionMode, ResultMessage
 from uuid_utils import uuid4
@@ -18,6 +18,7 @@ from claude_sdk_pattern.sessions.errors import AgentCrashedError, AgentStartErro
 from claude_sdk_pattern.sessions.model_trouble import ModelTrouble
 from claude_sdk_pattern.sessions.options import AgentProfile
 from claude_sdk_pattern.sessions.process_factory import ProcessFactory
+from claude_sdk_pattern.sessions.workspaces import Workspaces
 
 
 class MadeUpProcess:
@@ -122,60 +123,46 @@ class MadeUpProcess:
             raise AgentCrashedError("the agent process is not running")
 
 
-class MadeUpFactory:
-    """Starts made-up processes and keeps them all."""
+class MadeUpFactory(ProcessFactory):
+    """Starts made-up processes and keeps them all. How one asks for them is the real factory's."""
 
     def __init__(self) -> None:
+        # Nothing of the real one's surroundings but what its public methods look at.
+        self._starting = asyncio.Semaphore(4)
+        self._workspaces = cast("Workspaces", _NoFolders())
         self.started: list[MadeUpProcess] = []
         self.fails = False
-
-    @property
-    def as_factory(self) -> ProcessFactory:
-        """Itself, for those who expect the real one."""
-        return cast("ProcessFactory", self)
 
     @property
     def living(self) -> list[MadeUpProcess]:
         """The processes that have not ended."""
         return [process for process in self.started if process.is_alive]
 
-    async def start_fresh(
-        self,
-        profile: AgentProfile,
-        *,
-        model: str,
-        permission_mode: PermissionMode,
-        primed: bool,
-        workspace_id: str | None = None,
-    ) -> AgentProcess:
-        """Start a process with an empty conversation."""
-        workspace_id = workspace_id or str(uuid4())
-        return await self._start(model, permission_mode, workspace_id, str(uuid4()))
-
-    async def resume(
-        self,
-        profile: AgentProfile,
-        *,
-        model: str,
-        permission_mode: PermissionMode,
-        workspace_id: str,
-        agent_session_id: str,
-    ) -> AgentProcess:
-        """Start a process that goes on with a conversation."""
-        return await self._start(model, permission_mode, workspace_id, agent_session_id)
-
+    @override
     async def has_transcript(self, agent_session_id: str, *, entry_uuid: str | None = None) -> bool:
         """Whether there is anything to go on with: always."""
         return True
 
-    async def _start(
-        self, model: str, permission_mode: PermissionMode, workspace_id: str, agent_session_id: str
-    ) -> AgentProcess:
+    @override
+    async def _start(self, profile: AgentProfile, **asked: Any) -> AgentProcess:
         await asyncio.sleep(0)
         if self.fails:
             raise AgentStartError("not today")
         process = MadeUpProcess(
-            agent_session_id=agent_session_id, workspace_id=workspace_id, model=model, permission_mode=permission_mode
+            agent_session_id=asked["agent_session_id"],
+            workspace_id=asked["workspace_id"],
+            model=asked["model"],
+            permission_mode=asked["permission_mode"],
         )
         self.started.append(process)
         return cast("AgentProcess", process)
+
+
+class _NoFolders:
+    """Workspaces that are ids and nothing more."""
+
+    def create(self) -> str:
+        return str(uuid4())
+
+    async def remove(self, workspace_id: str) -> None:
+        pass

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,14 @@ class Platform:
         """Make a session and watch it from its beginning."""
         session = await self.services.manager.create(owner_id=self.user.id, **settings)
         return await self.watch(session.id)
+
+    async def warm(self) -> None:
+        """Wait until the pool is full."""
+
+        async def is_full() -> bool:
+            return self.services.manager.pool.size == self.services.settings.prewarm_pool_size
+
+        await eventually(is_full)
 
     async def watch(self, session_id: str) -> "Chat":
         """Watch an existing session from its beginning."""
@@ -164,6 +173,24 @@ async def running_platform(
             await services.accounts.users.ensure("alice", PASSWORD, Role.USER)
             user = (await services.accounts.users.find("alice")).user
             yield Platform(services=services, model=model, user=user, data_dir=data_dir)
+
+
+@contextlib.asynccontextmanager
+async def lent(platform: Platform) -> AsyncGenerator[Platform]:
+    """Lend a platform that tests share to one of them: it finds no session and no request, and its own are deleted."""
+    platform.model.app.requests.clear()
+    try:
+        yield platform
+    finally:
+        await platform.services.manager.delete_all_of(platform.user.id)
+
+
+@contextlib.asynccontextmanager
+async def running_platform_in(folder: Path, template: Path, **settings: Any) -> AsyncGenerator[Platform]:
+    """Run a platform for several tests in a folder, on a copy of a migrated SQLite file."""
+    shutil.copy(template, folder / "test.db")
+    async with running_platform(f"sqlite+aiosqlite:///{folder / 'test.db'}", folder / "data", **settings) as platform:
+        yield platform
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], *, seconds: float = PATIENCE_SECONDS) -> None:

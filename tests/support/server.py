@@ -27,6 +27,9 @@ type Frame = dict[str, Any]
 # A start is seconds of imports and of the first agent process; several at once on a small machine take their time.
 START_SECONDS = 90.0
 
+# A client that leaves with frames unread never comes to read that the server agrees.
+CLOSE_SECONDS = 1.0
+
 # A test does in a second what a person does in an hour. The limits have tests of their own.
 _HARDLY_LIMITED = {
     f"CLAUDE_SDK_PATTERN_RATE_LIMIT_{name}_PER_MINUTE": "1000000"
@@ -145,6 +148,7 @@ class Server:
         token = client.headers["authorization"].removeprefix("Bearer ")
         protocols: Any = ["csp.v1", f"csp.bearer.{token}"]
         url = f"{self.url.replace('http', 'ws', 1)}/ws/v1/chat{query}"
+        options = {"close_timeout": CLOSE_SECONDS, **options}
         async with connect(url, subprotocols=protocols, max_size=None, **options) as socket:
             yield ChatSocket(socket)
 

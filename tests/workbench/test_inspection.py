@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.plugins_at_work import EXAMPLES, tool_plugin, write_plugin
+from tests.support.plugins_at_work import tool_plugin, write_plugin
 
 from claude_sdk_pattern.plugins.errors import ActivationError, InvalidConfigError
 from claude_sdk_pattern.workbench.inspection import inspect
@@ -103,8 +103,3 @@ async def test_configuration_that_is_missing_is_asked_for(tmp_path: Path) -> Non
     with pytest.raises(InvalidConfigError, match="city: has to be set"):
         await inspect(root, {})
     assert len((await inspect(root, {"city": "Oslo"})).tools) == 2
-
-
-async def test_examples_of_the_repository_work() -> None:
-    tools = [tool.name for tool in (await inspect(EXAMPLES / "notes", {})).tools]
-    assert tools == ["mcp__notes-book__add_note", "mcp__notes-book__read_notes"]

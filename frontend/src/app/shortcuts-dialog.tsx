@@ -2,7 +2,7 @@ import { useTranslation } from "react-i18next";
 
 import { shortcuts, toKeyNames, type ShortcutName } from "@/app/shortcuts";
 import { Button } from "@/shared/ui/button";
-import { Modal } from "@/shared/ui/modal";
+import { Dialog } from "@/shared/ui/dialog";
 
 const composerKeys = {
   send: ["Enter"],
@@ -18,36 +18,27 @@ export function ShortcutsDialog({ onClose }: { readonly onClose: () => void }) {
     ...Object.entries(shortcuts).map(([name, shortcut]) => ({ name, keys: toKeyNames(shortcut) })),
   ];
   return (
-    <Modal
-      labelledBy="shortcuts-title"
-      onClose={onClose}
-      className="m-auto w-[min(30rem,calc(100vw-2rem))] rounded-2xl border border-line bg-surface p-0 text-ink shadow-raised"
-    >
-      <div className="p-6">
-        <h2 id="shortcuts-title" className="pb-3 text-lg font-semibold">
-          {t("shortcuts.title")}
-        </h2>
-        <dl className="divide-y divide-line text-sm">
-          {rows.map(({ name, keys }) => (
-            <div key={keys.join("+")} className="flex items-center justify-between gap-4 py-2">
-              <dt>{t(`shortcuts.${name as ShortcutName}`)}</dt>
-              <dd className="flex shrink-0 gap-1">
-                {keys.map((key) => (
-                  <kbd
-                    key={key}
-                    className="rounded-md border border-line-strong bg-sunken px-1.5 py-0.5 font-sans text-xs"
-                  >
-                    {key}
-                  </kbd>
-                ))}
-              </dd>
-            </div>
-          ))}
-        </dl>
-        <div className="flex justify-end pt-4">
-          <Button onClick={onClose}>{t("shortcuts.close")}</Button>
-        </div>
+    <Dialog title={t("shortcuts.title")} onClose={onClose}>
+      <dl className="divide-y divide-line text-sm">
+        {rows.map(({ name, keys }) => (
+          <div key={keys.join("+")} className="flex items-center justify-between gap-4 py-2">
+            <dt>{t(`shortcuts.${name as ShortcutName}`)}</dt>
+            <dd className="flex shrink-0 gap-1">
+              {keys.map((key) => (
+                <kbd
+                  key={key}
+                  className="rounded-md border border-line-strong bg-sunken px-1.5 py-0.5 font-sans text-xs"
+                >
+                  {key}
+                </kbd>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <div className="flex justify-end">
+        <Button onClick={onClose}>{t("shortcuts.close")}</Button>
       </div>
-    </Modal>
+    </Dialog>
   );
 }

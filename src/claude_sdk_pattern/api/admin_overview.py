@@ -108,7 +108,7 @@ async def list_sessions(
 ) -> SessionOverviewPage:
     """List everybody's sessions. What was said in them is not searched."""
     after = None if cursor is None else decoded_place(cursor)
-    found = await services.manager.list(owner_id=owner, title=q, query=None, limit=limit + 1, after=after)
+    found = await services.manager.repository.list(owner_id=owner, title=q, query=None, limit=limit + 1, after=after)
     page = found[:limit]
     names = await _names(services, (session.owner_id for session in page))
     items = [
@@ -159,7 +159,7 @@ async def list_costs(services: ServicesDependency, limit: Limit = 50, cursor: Cu
     if cursor is not None:
         cost_usd, owner_id = decoded(cursor, float, str)
         after = CostKey(cost_usd=cost_usd, owner_id=owner_id)
-    found = await services.manager.costs(limit=limit + 1, after=after)
+    found = await services.manager.repository.costs(limit=limit + 1, after=after)
     page = found[:limit]
     names = await _names(services, (costs.owner_id for costs in page))
     items = [
@@ -172,7 +172,7 @@ async def list_costs(services: ServicesDependency, limit: Limit = 50, cursor: Cu
         for costs in page
     ]
     return CostPage(
-        total_usd=await services.manager.total_cost(),
+        total_usd=await services.manager.repository.total_cost(),
         items=items,
         next_cursor=encoded(page[-1].cost_usd, page[-1].owner_id) if len(found) > limit else None,
     )

@@ -36,7 +36,7 @@ class ProfileList(_Body):
 @router.get("")
 async def list_profiles(user: CurrentUser, services: ServicesDependency) -> ProfileList:
     """List the profiles of the active plugins."""
-    return ProfileList(items=[_view(offered) for offered in services.manager.profiles()])
+    return ProfileList(items=[_view(offered) for offered in services.manager.plugins.profiles()])
 
 
 def _view(offered: OfferedProfile) -> ProfileView:

@@ -77,7 +77,7 @@ async def list_sessions(
 ) -> SessionPage:
     """List the user's own sessions, most recently active first."""
     after = None if cursor is None else decoded_place(cursor)
-    found = await services.manager.list(owner_id=user.id, query=q, limit=limit + 1, after=after)
+    found = await services.manager.repository.list(owner_id=user.id, query=q, limit=limit + 1, after=after)
     page = found[:limit]
     return SessionPage(
         items=[_view(services, session) for session in page],
@@ -256,7 +256,7 @@ def _check_schema(schema: dict[str, Any]) -> None:
 
 
 def _view(services: Services, session: Session) -> SessionView:
-    profile = services.manager.profile_of(session)
+    profile = services.manager.plugins.profile_of(session)
     return SessionView(
         id=session.id,
         title=session.title,
@@ -264,7 +264,7 @@ def _view(services: Services, session: Session) -> SessionView:
         owner=session.owner_id,
         model=session.model,
         permission_mode=session.permission_mode,
-        plugins=sorted(services.manager.plugins_of(session).names),
+        plugins=sorted(services.manager.plugins.of(session).names),
         profile=session.profile,
         profile_display_name=None if profile is None else profile.declared.display_name,
         last_seq=session.last_seq,

@@ -259,13 +259,13 @@ class _Chat:
     async def _hello(self, *, resume: Literal["ok", "gap"], from_seq: int) -> str:
         manager = self._services.manager
         session = await manager.get(self._session.id)
-        profile = manager.profile_of(session)
+        profile = manager.plugins.profile_of(session)
         return HelloFrame(
             session_id=session.id,
             title=session.title,
             model=session.model,
             permission_mode=session.permission_mode,
-            plugins=tuple(sorted(manager.plugins_of(session).names)),
+            plugins=tuple(sorted(manager.plugins.of(session).names)),
             profile=session.profile,
             profile_display_name=None if profile is None else profile.declared.display_name,
             status=manager.status(session.id),

@@ -28,7 +28,8 @@ _QUIET_LIBRARIES: Final = {
     "python_multipart": logging.WARNING,
     "sqlalchemy": logging.WARNING,
     "websockets": logging.WARNING,
-    "uvicorn": logging.INFO,
+    # The gateway and the scripted model run on it too; what there is to say of the server we say ourselves.
+    "uvicorn": logging.WARNING,
 }
 
 # They come with handlers of their own when uvicorn is configured by its own means.

@@ -17,9 +17,6 @@ from claude_sdk_pattern.events.hub import EventHub
 from claude_sdk_pattern.events.log import EventLog
 from claude_sdk_pattern.events.recorded import SYSTEM
 from claude_sdk_pattern.model_gateway.proxy import ModelGateway
-from claude_sdk_pattern.plugins.errors import UnknownPluginError, UnknownProfileError
-from claude_sdk_pattern.plugins.manifest import Profile
-from claude_sdk_pattern.plugins.personas import OfferedProfile, find_profile, offered_profiles
 from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.sessions.agent_seat import ProcessSource
 from claude_sdk_pattern.sessions.attachments import AttachmentStore
@@ -33,12 +30,12 @@ from claude_sdk_pattern.sessions.inbox import Accepted
 from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.ledger import Ledger
 from claude_sdk_pattern.sessions.options import AgentProfile
-from claude_sdk_pattern.sessions.plugin_choice import PluginChoice
 from claude_sdk_pattern.sessions.policy_services import PolicyServices
 from claude_sdk_pattern.sessions.pool import PoolLimits, WarmPool
 from claude_sdk_pattern.sessions.process_factory import TRANSCRIPT_PROJECT, ProcessFactory
 from claude_sdk_pattern.sessions.recovery import closing_events
-from claude_sdk_pattern.sessions.repository import CostKey, OwnerCosts, PageKey, Session, SessionRepository
+from claude_sdk_pattern.sessions.repository import Session, SessionRepository
+from claude_sdk_pattern.sessions.session_plugins import SessionPlugins
 from claude_sdk_pattern.sessions.slots import ProcessSlots
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
 from claude_sdk_pattern.sessions.turns import StopReason
@@ -103,7 +100,7 @@ class SessionManager:
                 key_seconds=settings.pool_key_seconds,
             ),
         )
-        self._active_plugins = active_plugins
+        self.plugins = SessionPlugins(active_plugins)
         self.take_up_plugins(active_plugins())
         self._settings = settings
         self._log = log
@@ -258,42 +255,16 @@ class SessionManager:
         """
         if self.is_closing:
             raise ShuttingDownError
-        if plugins is not None:
-            plugins = set(plugins)
-            if unknown := sorted(plugins - self._active_plugins().names):
-                raise UnknownPluginError(unknown[0])
-        declared: Profile | None = None
-        if profile is not None:
-            offered = find_profile(self._active_plugins(), profile)
-            if offered is None:
-                raise UnknownProfileError(profile)
-            declared = offered.declared
-            if plugins is not None:
-                plugins &= offered.plugins or plugins
-                plugins.add(offered.plugin.name)
-            else:
-                plugins = offered.plugins
+        choice, declared = self.plugins.choose(plugins, profile)
         return await self.repository.create(
             owner_id=owner_id,
             title=title or UNTITLED,
             model=model or (declared and declared.model) or self._settings.default_model,
             permission_mode=permission_mode or (declared and declared.permission_mode) or "acceptEdits",
             output_schema=output_schema,
-            plugins=PluginChoice.of_names(plugins),
+            plugins=choice,
             profile=profile,
         )
-
-    def profiles(self) -> Iterable[OfferedProfile]:
-        """Return the profiles that a session can be made with now."""
-        return offered_profiles(self._active_plugins())
-
-    def plugins_of(self, session: Session) -> PluginSet:
-        """Return the plugins that the session's next agent process works with, if nothing changes until then."""
-        return session.plugins.among(self._active_plugins())
-
-    def profile_of(self, session: Session) -> OfferedProfile | None:
-        """Return the session's profile; None if it has none, or if no plugin of the session has it now."""
-        return None if session.profile is None else find_profile(self.plugins_of(session), session.profile)
 
     async def get(self, session_id: str) -> Session:
         """Return a session.
@@ -302,20 +273,6 @@ class SessionManager:
             SessionNotFoundError: there is none with this id.
         """
         return await self.repository.get(session_id)
-
-    async def list(
-        self, *, owner_id: str | None, query: str | None, title: str | None = None, limit: int, after: PageKey | None
-    ) -> Sequence[Session]:
-        """Return sessions, most recently active first; see :meth:`SessionRepository.list`."""
-        return await self.repository.list(owner_id=owner_id, query=query, title=title, limit=limit, after=after)
-
-    async def costs(self, *, limit: int, after: CostKey | None) -> Sequence[OwnerCosts]:
-        """Return what users' sessions have cost; see :meth:`SessionRepository.costs`."""
-        return await self.repository.costs(limit=limit, after=after)
-
-    async def total_cost(self) -> float:
-        """Return what all sessions that are there have cost, in USD."""
-        return await self.repository.total_cost()
 
     async def latest(self, owner_id: str) -> Session | None:
         """Return the session a user was last active in, which is the one to continue."""

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from claude_sdk_pattern.workbench.bench import Answer, Bench, Chat, ToolCall, running_bench
+from claude_sdk_pattern.workbench.bench import Answer, Bench, BenchChat, ToolCall, running_bench
 
 
 class ActivePlugin:
@@ -19,7 +19,7 @@ class ActivePlugin:
         name: the plugin's.
     """
 
-    def __init__(self, portal: BlockingPortal, bench: Bench, name: str, chat: Chat) -> None:
+    def __init__(self, portal: BlockingPortal, bench: Bench, name: str, chat: BenchChat) -> None:
         self.name = name
         self._portal = portal
         self._bench = bench
@@ -73,7 +73,7 @@ def activated(folder: Path, config: Mapping[str, Any]) -> Generator[ActivePlugin
     """
 
     @contextlib.asynccontextmanager
-    async def opened() -> AsyncGenerator[tuple[Bench, str, Chat]]:
+    async def opened() -> AsyncGenerator[tuple[Bench, str, BenchChat]]:
         async with running_bench() as bench:
             name = await bench.activate(folder, config)
             async with bench.chat() as chat:

@@ -114,11 +114,11 @@ class Bench:
         return name
 
     @contextlib.asynccontextmanager
-    async def chat(self) -> AsyncGenerator["Chat"]:
+    async def chat(self) -> AsyncGenerator["BenchChat"]:
         """Yield a new session, which has the plugins that are active now."""
         session = await self.services.manager.create(owner_id=self._user.id)
         async with self.services.hub.subscribe(session.id) as subscription:
-            yield Chat(self.services, self._user, session.id, subscription)
+            yield BenchChat(self.services, self._user, session.id, subscription)
 
     async def request(self, method: str, path: str, **options: Any) -> httpx2.Response:
         """Send a request over REST, signed in; ``options`` as httpx2 has them: ``json``, ``content``, ``headers``."""
@@ -132,7 +132,7 @@ class Bench:
             return await client.request(method, path, **options)
 
 
-class Chat:
+class BenchChat:
     """One session. Whatever the agent asks permission for is allowed; the policy and plugins may still deny."""
 
     def __init__(self, services: Services, user: User, session_id: str, subscription: Subscription) -> None:
@@ -198,6 +198,8 @@ async def running_bench(**settings: Any) -> AsyncGenerator[Bench]:
             "db_url": f"sqlite+aiosqlite:///{folder / 'bench.db'}",
             "data_dir": folder / "data",
             "plugins_dir": folder / "plugins",
+            # Webhooks come from nobody who is signed in, and may ask the agent all the same.
+            "plugin_user": _NAME,
             "prewarm_pool_size": 0,
             "shutdown_grace_seconds": 0,
             **settings,

@@ -93,7 +93,7 @@ async def test_a_profile_narrows_plugins_skills_and_subagents(platform: Platform
         assert "The skill sailing." not in told
     async with await platform.chat(profile="crew:captain", plugins=["notes", "dice"]) as chosen:
         # Chosen as well, they have to be in both.
-        assert platform.services.manager.plugins_of(chosen.conversation.session).names == {
+        assert platform.services.manager.plugins.of(chosen.conversation.session).names == {
             "crew",
             "dice",
             "house-rules",
@@ -114,7 +114,7 @@ async def test_a_session_whose_profile_is_gone_goes_on_without_it_and_says_so(
             if isinstance(item.event, events.Notice) and item.event.code == "profile_missing"
         ]
         assert "crew:captain" in notice.message
-        assert platform.services.manager.profile_of(chat.conversation.session) is None
+        assert platform.services.manager.plugins.profile_of(chat.conversation.session) is None
         fork = await platform.services.manager.fork(chat.session_id, owner_id=platform.user.id)
         assert fork.profile == "crew:captain"
 

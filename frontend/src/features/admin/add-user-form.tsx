@@ -1,9 +1,10 @@
-import { useState, type SyntheticEvent } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { RoleSelect } from "@/features/admin/role-select";
 import type { GivenLink } from "@/features/admin/users-tab";
 import { addUser, type Role } from "@/shared/api/admin";
+import { useSubmit } from "@/shared/hooks/use-submit";
 import { formText } from "@/shared/lib/form-text";
 import { Button } from "@/shared/ui/button";
 import { ErrorText } from "@/shared/ui/error-text";
@@ -13,29 +14,16 @@ import { TextField } from "@/shared/ui/text-field";
 export function AddUserForm({ onAdded }: { readonly onAdded: (link: GivenLink | null) => void }) {
   const { t } = useTranslation();
   const [role, setRole] = useState<Role>("user");
-  const [error, setError] = useState<string | null>(null);
 
-  const submit = async (form: HTMLFormElement) => {
-    setError(null);
-    try {
-      const { user, link } = await addUser(formText(form, "new-user"), role);
-      form.reset();
-      setRole("user");
-      onAdded(link && { username: user.username, link });
-    } catch (reason) {
-      setError(reason instanceof Error ? reason.message : String(reason));
-    }
-  };
+  const { error, onSubmit } = useSubmit(async (form) => {
+    const { user, link } = await addUser(formText(form, "new-user"), role);
+    form.reset();
+    setRole("user");
+    onAdded(link && { username: user.username, link });
+  });
 
   return (
-    <form
-      aria-label={t("admin.users.add")}
-      className="space-y-3"
-      onSubmit={(event: SyntheticEvent<HTMLFormElement>) => {
-        event.preventDefault();
-        void submit(event.currentTarget);
-      }}
-    >
+    <form aria-label={t("admin.users.add")} className="space-y-3" onSubmit={onSubmit}>
       <div className="flex flex-wrap items-end gap-3">
         <div className="w-full max-w-xs">
           <TextField

@@ -4,7 +4,7 @@ import type { GivenLink } from "@/features/admin/users-tab";
 import { formatTime } from "@/shared/lib/format";
 import { Button } from "@/shared/ui/button";
 import { CopyButton } from "@/shared/ui/copy-button";
-import { Modal } from "@/shared/ui/modal";
+import { Dialog } from "@/shared/ui/dialog";
 
 type LinkDialogProps = { readonly given: GivenLink; readonly onClose: () => void };
 
@@ -13,26 +13,17 @@ export function LinkDialog({ given, onClose }: LinkDialogProps) {
   const { t } = useTranslation();
   const { username, link } = given;
   return (
-    <Modal
-      labelledBy="link-title"
-      onClose={onClose}
-      className="m-auto w-[min(32rem,calc(100vw-2rem))] rounded-2xl border border-line bg-surface p-0 text-ink shadow-raised"
-    >
-      <div className="space-y-3 p-6">
-        <h2 id="link-title" className="text-lg font-semibold">
-          {t("admin.link.title", { name: username })}
-        </h2>
-        <p className="text-ink-soft">{t("admin.link.text", { time: formatTime(link.expires_at) })}</p>
-        <div className="flex items-center gap-2 rounded-lg border border-line bg-sunken p-2 pl-3">
-          <code data-testid="password-link" className="min-w-0 flex-1 text-xs break-all">
-            {link.url}
-          </code>
-          <CopyButton text={link.url} label={t("admin.link.copy")} />
-        </div>
-        <div className="flex justify-end pt-2">
-          <Button onClick={onClose}>{t("admin.link.close")}</Button>
-        </div>
+    <Dialog title={t("admin.link.title", { name: username })} onClose={onClose}>
+      <p className="-mt-2 text-ink-soft">{t("admin.link.text", { time: formatTime(link.expires_at) })}</p>
+      <div className="flex items-center gap-2 rounded-lg border border-line bg-sunken p-2 pl-3">
+        <code data-testid="password-link" className="min-w-0 flex-1 text-xs break-all">
+          {link.url}
+        </code>
+        <CopyButton text={link.url} label={t("admin.link.copy")} />
       </div>
-    </Modal>
+      <div className="flex justify-end">
+        <Button onClick={onClose}>{t("admin.link.close")}</Button>
+      </div>
+    </Dialog>
   );
 }

@@ -2,11 +2,11 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { ConfigForm } from "@/features/admin/plugins/config-form";
-import { Dialog } from "@/features/admin/plugins/dialog";
 import { FailureText } from "@/features/admin/plugins/failure-text";
 import { fetchPluginConfig, type PluginConfig } from "@/shared/api/plugins";
 import { toError } from "@/shared/lib/to-error";
 import { Button } from "@/shared/ui/button";
+import { Dialog } from "@/shared/ui/dialog";
 
 type ConfigDialogProps = {
   readonly name: string;

@@ -1,13 +1,13 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
-import { Dialog } from "@/features/admin/plugins/dialog";
 import { FailureText } from "@/features/admin/plugins/failure-text";
 import { InventoryList, PermissionList } from "@/features/admin/plugins/named-lists";
 import { toPermissionLines } from "@/features/admin/plugins/plugin-state";
 import { useWork } from "@/features/admin/plugins/use-work";
 import { activatePlugin, type Plugin } from "@/shared/api/plugins";
 import { Button } from "@/shared/ui/button";
+import { Dialog } from "@/shared/ui/dialog";
 
 type ConsentDialogProps = {
   readonly plugin: Plugin;

@@ -1,8 +1,9 @@
-import { useState, type SyntheticEvent } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Choice } from "@/features/admin/rules/choice";
 import { addRule } from "@/shared/api/admin";
+import { useSubmit } from "@/shared/hooks/use-submit";
 import { formText } from "@/shared/lib/form-text";
 import { Button } from "@/shared/ui/button";
 import { ErrorText } from "@/shared/ui/error-text";
@@ -18,37 +19,24 @@ export function AddRuleForm({ onAdded }: { readonly onAdded: () => void }) {
   const [decision, setDecision] = useState<(typeof decisions)[number]>("deny");
   const [who, setWho] = useState<(typeof people)[number]>("everyone");
   const [about, setAbout] = useState<(typeof abouts)[number]>("commands");
-  const [error, setError] = useState<string | null>(null);
 
-  const submit = async (form: HTMLFormElement) => {
-    setError(null);
+  const { error, onSubmit } = useSubmit(async (form) => {
     const patterns = about === "every" ? [] : split(formText(form, "rule-patterns"), "\n");
-    try {
-      await addRule({
-        ...(who === "everyone" ? { scope: who } : { scope: "role", role: who }),
-        decision,
-        tools: split(formText(form, "rule-tools"), " "),
-        commands: about === "commands" ? patterns : [],
-        paths: about === "paths" ? patterns : [],
-        hosts: about === "hosts" ? patterns : [],
-        reason: formText(form, "rule-reason"),
-      });
-      form.reset();
-      onAdded();
-    } catch (reason) {
-      setError(reason instanceof Error ? reason.message : String(reason));
-    }
-  };
+    await addRule({
+      ...(who === "everyone" ? { scope: who } : { scope: "role", role: who }),
+      decision,
+      tools: split(formText(form, "rule-tools"), " "),
+      commands: about === "commands" ? patterns : [],
+      paths: about === "paths" ? patterns : [],
+      hosts: about === "hosts" ? patterns : [],
+      reason: formText(form, "rule-reason"),
+    });
+    form.reset();
+    onAdded();
+  });
 
   return (
-    <form
-      aria-label={t("admin.rules.add")}
-      className="space-y-3"
-      onSubmit={(event: SyntheticEvent<HTMLFormElement>) => {
-        event.preventDefault();
-        void submit(event.currentTarget);
-      }}
-    >
+    <form aria-label={t("admin.rules.add")} className="space-y-3" onSubmit={onSubmit}>
       <div className="flex flex-wrap items-end gap-3">
         <Choice
           label={t("admin.rules.decision")}

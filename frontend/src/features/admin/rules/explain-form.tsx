@@ -1,8 +1,9 @@
-import { useState, type SyntheticEvent } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 
 import { Choice } from "@/features/admin/rules/choice";
 import { explainCommand, type Explanation, type Role } from "@/shared/api/admin";
+import { useSubmit } from "@/shared/hooks/use-submit";
 import { formText } from "@/shared/lib/form-text";
 import { Button } from "@/shared/ui/button";
 import { ErrorText } from "@/shared/ui/error-text";
@@ -15,27 +16,14 @@ export function ExplainForm() {
   const { t } = useTranslation();
   const [role, setRole] = useState<Role>("user");
   const [found, setFound] = useState<Explanation | null>(null);
-  const [error, setError] = useState<string | null>(null);
 
-  const submit = async (form: HTMLFormElement) => {
-    setError(null);
+  const { error, onSubmit } = useSubmit(async (form) => {
     setFound(null);
-    try {
-      setFound(await explainCommand(formText(form, "explained-command"), role));
-    } catch (reason) {
-      setError(reason instanceof Error ? reason.message : String(reason));
-    }
-  };
+    setFound(await explainCommand(formText(form, "explained-command"), role));
+  });
 
   return (
-    <form
-      aria-label={t("admin.rules.try")}
-      className="space-y-3"
-      onSubmit={(event: SyntheticEvent<HTMLFormElement>) => {
-        event.preventDefault();
-        void submit(event.currentTarget);
-      }}
-    >
+    <form aria-label={t("admin.rules.try")} className="space-y-3" onSubmit={onSubmit}>
       <h2 className="font-semibold">{t("admin.rules.try")}</h2>
       <div className="flex flex-wrap items-end gap-3">
         <div className="min-w-0 flex-1">

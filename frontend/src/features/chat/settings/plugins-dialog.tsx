@@ -1,12 +1,11 @@
-import { useId } from "react";
 import { useTranslation } from "react-i18next";
 
 import { setPlugin } from "@/features/chat/session-commands";
+import { ListDialog } from "@/features/chat/settings/list-dialog";
 import { useSessionPlugins } from "@/features/chat/settings/use-session-plugins";
 import { fetchPlugins, type Plugin } from "@/shared/api/plugins";
 import { usePages } from "@/shared/hooks/use-pages";
 import { Button } from "@/shared/ui/button";
-import { Modal } from "@/shared/ui/modal";
 import { Switch } from "@/shared/ui/switch";
 
 /** A plugin with a hook of kind `security`: the server gives it to every session, whatever was chosen. */
@@ -21,56 +20,44 @@ export function PluginsDialog({ onClose }: { readonly onClose: () => void }) {
   const working = useSessionPlugins();
   const { items, hasFailed, reload } = usePages(fetchPlugins);
   const active = items?.filter(({ active_version }) => active_version !== null);
-  const id = useId();
+  const isEmpty = active?.length === 0;
   return (
-    <Modal
-      labelledBy={id}
-      onClose={onClose}
-      className="m-auto w-[min(34rem,calc(100vw-2rem))] rounded-2xl border border-line bg-surface p-0 text-ink shadow-raised"
-    >
-      <div className="p-6">
-        <h2 id={id} className="text-lg font-semibold">
-          {t("plugins.title")}
-        </h2>
-        <p className="pt-1 pb-3 text-sm text-ink-soft">{t("plugins.help")}</p>
-        {hasFailed && (
-          <p role="alert" className="flex items-center gap-3 pb-3 text-sm text-red">
+    <ListDialog
+      title={t("plugins.title")}
+      help={t("plugins.help")}
+      problem={
+        hasFailed && (
+          <p role="alert" className="flex items-center gap-3 text-sm text-red">
             {t("list.failed")}
             <Button size="small" onClick={reload}>
               {t("app.tryAgain")}
             </Button>
           </p>
-        )}
-        <div aria-live="polite">
-          {items === null && !hasFailed && <p className="text-sm text-ink-faint">{t("app.loading")}</p>}
-          {active?.length === 0 && <p className="text-sm text-ink-faint">{t("plugins.empty")}</p>}
-        </div>
-        <ul className="max-h-[50vh] divide-y divide-line overflow-auto">
-          {active?.map((plugin) => {
-            const { name, description } = plugin;
-            const guards = isGuard(plugin);
-            return (
-              <li key={name} className="flex items-center gap-4 py-2.5 text-sm">
-                <span className="min-w-0 flex-1">
-                  <span className="block font-medium break-words">{name}</span>
-                  <span className="block text-xs break-words text-ink-faint">
-                    {guards ? t("plugins.guard") : description}
-                  </span>
-                </span>
-                <Switch
-                  label={name}
-                  isOn={guards || (working?.has(name) ?? true)}
-                  isDisabled={guards}
-                  onChange={(isOn) => setPlugin(name, isOn)}
-                />
-              </li>
-            );
-          })}
-        </ul>
-        <div className="flex justify-end pt-4">
-          <Button onClick={onClose}>{t("shortcuts.close")}</Button>
-        </div>
-      </div>
-    </Modal>
+        )
+      }
+      note={isEmpty ? t("plugins.empty") : items === null && !hasFailed ? t("app.loading") : null}
+      onClose={onClose}
+    >
+      {active?.map((plugin) => {
+        const { name, description } = plugin;
+        const guards = isGuard(plugin);
+        return (
+          <li key={name} className="flex items-center gap-4 py-2.5 text-sm">
+            <span className="min-w-0 flex-1">
+              <span className="block font-medium break-words">{name}</span>
+              <span className="block text-xs break-words text-ink-faint">
+                {guards ? t("plugins.guard") : description}
+              </span>
+            </span>
+            <Switch
+              label={name}
+              isOn={guards || (working?.has(name) ?? true)}
+              isDisabled={guards}
+              onChange={(isOn) => setPlugin(name, isOn)}
+            />
+          </li>
+        );
+      })}
+    </ListDialog>
   );
 }
