@@ -53,7 +53,7 @@ def test_folder_of_claude_code_is_read_with_everything_in_it(tmp_path: Path) -> 
     package = read(tmp_path / "folder", CLAUDE_CODE)
     assert (package.name, package.version, package.format) == ("toolkit", "1.2.0", "claude-code")
     brought = package.inventory
-    assert brought.commands == ("commit", "push")
+    assert brought.commands == ("commit", "git:push")
     assert (brought.agents, brought.skills, brought.hooks) == (("reviewer",), ("greeting",), ("PreToolUse",))
     assert (brought.mcp_servers, brought.other) == (("files",), ("lsp", "output-styles"))
     assert package.permissions.tools == ("mcp__plugin_toolkit_files__*",)
@@ -64,7 +64,7 @@ def test_folder_of_claude_code_needs_no_manifest(tmp_path: Path) -> None:
     files = {path: text for path, text in CLAUDE_CODE.items() if "plugin.json" not in path}
     package = read(tmp_path / "toolkit", files)
     assert (package.name, package.version, package.format) == ("toolkit", "0.0.0", "claude-code")
-    assert package.inventory.commands == ("commit", "push")
+    assert package.inventory.commands == ("commit", "git:push")
 
 
 def test_parts_may_be_named_by_the_manifest(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_parts_may_be_named_by_the_manifest(tmp_path: Path) -> None:
         },
     )
     brought = package.inventory
-    assert (brought.commands, brought.agents) == (("about", "help"), ("ada",))
+    assert (brought.commands, brought.agents) == (("about", "help"), ("reviewer",))
     assert brought.skills == ("one", "root-skill")
     assert brought.hooks == ("PreToolUse", "SessionStart", "Stop")
     assert brought.mcp_servers == ("inline",)
@@ -103,7 +103,7 @@ def test_bare_skill_and_folder_of_skills_are_plugins(tmp_path: Path) -> None:
     assert (one.name, one.format, one.inventory.skills) == ("greeting", "skills", ("greeting",))
     assert one.description == "Says hello the way it is done here."
     many = read(tmp_path / "all", {"a/SKILL.md": SKILL.replace("greeting", "a"), "b/SKILL.md": SKILL, "README.md": ""})
-    assert (many.format, many.inventory.skills) == ("skills", ("a", "greeting"))
+    assert (many.format, many.inventory.skills) == ("skills", ("a", "b"))
 
 
 def test_skill_with_frontmatter_that_is_hardly_yaml_is_read_as_claude_code_does(tmp_path: Path) -> None:
@@ -158,6 +158,7 @@ def test_modules_may_lie_in_a_folder_of_their_own(tmp_path: Path) -> None:
     ("files", "said"),
     [
         ({"notes.txt": "x"}, "put a plugin.json there"),
+        ({".claude-plugin/marketplace.json": "{}"}, "it is a marketplace"),
         ({"plugin.json": '{"name": "x"}'}, 'write "manifest_version": "1"'),
         ({".claude-plugin/plugin.json": "{"}, "is no JSON"),
         ({".claude-plugin/plugin.json": "[]"}, "has to be an object"),
@@ -165,7 +166,7 @@ def test_modules_may_lie_in_a_folder_of_their_own(tmp_path: Path) -> None:
         ({".claude-plugin/plugin.json": '{"name": "../up"}'}, "cannot be the name"),
         ({".claude-plugin/plugin.json": '{"name": "two words"}'}, "cannot be the name"),
     ],
-    ids=["nothing", "no-version", "no-json", "no-object", "no-name", "path-as-name", "spaces"],
+    ids=["nothing", "marketplace", "no-version", "no-json", "no-object", "no-name", "path-as-name", "spaces"],
 )
 def test_what_is_no_plugin_says_what_is_missing(tmp_path: Path, files: dict[str, str], said: str) -> None:
     assert said in problems(write_files(tmp_path / "folder", files))

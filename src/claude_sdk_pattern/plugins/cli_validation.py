@@ -18,13 +18,15 @@ from claude_sdk_pattern.plugins.package import PluginPackage
 VALIDATION_SECONDS: Final = 60.0
 """It takes a third of a second; a machine that is busy, longer."""
 
+_MARKDOWN: Final = ("agent", "command", "skill")
+
 # Several at once only take turns on the processor, and each takes 150 MB.
 _AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the validator said. Errors are what keeps Claude Code from loading the plugin, or a part of it."""
+    """What the validator said. Errors keep Claude Code from loading the plugin, or hooks and servers of it."""
 
     errors: tuple[PluginProblem, ...] = ()
     warnings: tuple[PluginProblem, ...] = ()
@@ -80,17 +82,32 @@ class CliValidator:
                 os.killpg(process.pid, signal.SIGKILL)
             await asyncio.shield(process.wait())
         parts: list[dict[str, Any]] = [report["manifest"], *report["contents"]]
+        found = [one for part in parts for one in _problems(part, folder)]
         return Findings(
-            errors=tuple(problem for part in parts for problem in _problems(part, "errors", folder)),
-            warnings=tuple(problem for part in parts for problem in _problems(part, "warnings", folder)),
+            errors=tuple(problem for problem, is_fatal in found if is_fatal),
+            warnings=tuple(problem for problem, is_fatal in found if not is_fatal),
         )
 
 
-def _problems(part: dict[str, Any], kind: str, folder: Path) -> Iterator[PluginProblem]:
+def _problems(part: dict[str, Any], folder: Path) -> Iterator[tuple[PluginProblem, bool]]:
+    """Yield what is said of a file, and whether it keeps Claude Code from loading it."""
     file = Path(part["file"])
     name = str(file.relative_to(folder)) if file.is_relative_to(folder) else file.name
-    for problem in part[kind]:
-        yield PluginProblem(file=name, path=problem["path"], message=problem["message"])
+    for kind in ("errors", "warnings"):
+        for one in part[kind]:
+            problem = PluginProblem(file=name, path=one["path"], message=one["message"])
+            yield problem, kind == "errors" and not _is_loaded_anyway(part["type"], problem)
+
+
+def _is_loaded_anyway(kind: str, problem: PluginProblem) -> bool:
+    """Whether Claude Code calls something an error and loads it all the same: the validator is for publishers, too.
+
+    Names that only Anthropic may publish under are those of its own public plugins. And a file whose frontmatter is no
+    YAML loses it and is there nevertheless, under the name of the file.
+    """
+    if kind == "plugin":
+        return problem.path == "name" and " is reserved" in problem.message
+    return kind in _MARKDOWN and problem.path == "frontmatter"
 
 
 def _failed(what: str) -> Findings:

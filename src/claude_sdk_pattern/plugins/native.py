@@ -41,7 +41,7 @@ def write_native_copy(package: PluginPackage, target: Path) -> None:
         paths = package.manifest.capabilities.skills if package.manifest else (".",)
         folders = [folder for path in paths for folder in skill_folders(package.root / path)]
         for folder in folders:
-            # A single skill is a folder that has the plugin's digest for a name by now.
+            # A single skill may be called otherwise than its folder.
             name = package.name if folder == package.root else folder.name
             _copy(folder, target / "skills" / name)
     if not (target / NATIVE_MANIFEST).exists():
