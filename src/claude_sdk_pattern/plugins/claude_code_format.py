@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
+from claude_sdk_pattern.plugins import user_config
 from claude_sdk_pattern.plugins.errors import InvalidPluginError, PluginProblem
 from claude_sdk_pattern.plugins.manifest import HOST_NAME, Permissions
 from claude_sdk_pattern.plugins.manifest_reading import read_json
@@ -84,6 +85,7 @@ def read(root: Path, name: str, digest: str) -> PluginPackage:
             events=tuple(event for event in events if event in _SDK_EVENTS),  # pyright: ignore[reportArgumentType]
         ),
         dependencies=dict(_dependencies(manifest)),
+        config_schema=user_config.config_schema(manifest.get("userConfig")),
         warnings=tuple(_warnings(root, manifest, [folder for folder, _ in skills], [file for file, _ in commands])),
     )
 
@@ -225,10 +227,7 @@ def _warnings(
                 message=f"runs commands by itself when it is used: {(found[1] or found[2]).strip()[:100]}",
                 hint="they run within the agent's walls, and the policy is not asked",
             )
-    if manifest.get("userConfig"):
-        yield PluginProblem(
-            file=MANIFEST, path="userConfig", message="is not used here: parts that need its values will not work"
-        )
+    yield from user_config.secret_problems(manifest.get("userConfig"), file=MANIFEST)
 
 
 def _text(value: Any) -> str:

@@ -5,6 +5,7 @@ uses the plugins of its set from its start to its end: one that is stopped or re
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
@@ -50,6 +51,10 @@ type CallReport = Callable[[str, str, float], None]
 
 # How long what a check has started waits to be put to work.
 _TRIAL_SECONDS = 30.0
+
+MAX_OPTIONS_BYTES = 64 * 1024
+"""How long the configurations of plugins in Claude Code's format may be together. They are part of one argument of its
+command line, and Linux takes none over 128 KiB."""
 
 # Sets are few: one for all that is active, and those of sessions that have some of it turned off.
 _MAX_KEPT_GATES = 100
@@ -118,6 +123,8 @@ class PluginRuntime:
             native_folder(plugin.package, self._folders)
         except (OSError, UnicodeDecodeError, HostPatternError) as error:
             raise ActivationError(str(error)) from error
+        if plugin.package.format == "claude-code" and len(json.dumps([plugin.config])) > MAX_OPTIONS_BYTES:
+            raise ActivationError(f"Its configuration has more than {MAX_OPTIONS_BYTES} bytes.")
         taken = owners(other for other in others if other.name != plugin.name)
         for name in server_names(plugin):
             if name in taken:
@@ -188,6 +195,7 @@ class PluginRuntime:
         folders: dict[str, Path] = {}
         hooks: list[Hook] = []
         missing: dict[str, str] = {}
+        options: dict[str, Mapping[str, Any]] = {}
         used: list[PluginAtWork] = []
         tool_count = 0
         reports = Reports(on_failure=on_failure, on_call=self._on_call, redact=self._redact)
@@ -195,6 +203,11 @@ class PluginRuntime:
             try:
                 agents |= agents_of(plugin)
                 if (folder := native_folder(plugin.package, self._folders)) is not None:
+                    if plugin.package.format == "claude-code" and plugin.config:
+                        if len(json.dumps([*options.values(), plugin.config])) > MAX_OPTIONS_BYTES:
+                            missing[plugin.name] = "its configuration is too long beside those of the others"
+                            continue
+                        options[plugin.name] = plugin.config
                     folders[plugin.name] = folder
             except (OSError, UnicodeDecodeError) as error:
                 missing[plugin.name] = str(error)
@@ -231,6 +244,7 @@ class PluginRuntime:
                 for agent in plugin.package.inventory.agents
             ],
             folders=folders,
+            options=options,
             starts_servers=any(_starts_servers(plugin) for plugin in plugins if plugin.name in folders),
             hooks=hooks,
             missing=missing,
