@@ -1,13 +1,15 @@
 """Folders of all formats, in the shapes in which they are found in the world: official repositories among them."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.plugins import SKILL, manifest, write_files, write_plugin
 
-from claude_sdk_pattern.plugins.cli_validation import CliValidator
+from claude_sdk_pattern.plugins.cli_validation import CliValidator, Findings
 from claude_sdk_pattern.plugins.errors import InvalidPluginError
 from claude_sdk_pattern.plugins.folders import folder_digest, folder_fingerprint
 from claude_sdk_pattern.plugins.native import write_native_copy
@@ -226,3 +228,34 @@ def test_copy_for_claude_code_holds_the_skills_and_a_manifest(tmp_path: Path) ->
     copied = read_package(tmp_path / "copy")
     assert (copied.name, copied.format, copied.inventory.skills) == ("greeting", "claude-code", ("greeting",))
     assert (tmp_path / "copy" / "skills" / "greeting" / "scripts" / "x.sh").is_file()
+
+
+@pytest.mark.cli
+@pytest.mark.anyio
+async def test_plugins_that_are_asked_about_together_each_get_what_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[str] = []
+    executed = asyncio.create_subprocess_exec
+
+    async def counted(program: str, *arguments: str, **options: Any) -> asyncio.subprocess.Process:
+        runs.append(arguments[-1])
+        return await executed(program, *arguments, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", counted)
+    validate = CliValidator(CLI)
+    texts = {"good": SKILL, "bare": "---\nname: x\n---\nx\n", "odd": '---\nname: x\n"b: c\n- [{\n---\nx\n'}
+    packages = [read(tmp_path / name, {"same/SKILL.md": text}) for name, text in texts.items()]
+    packages += [read(tmp_path / f"more-{number}", {"SKILL.md": SKILL}) for number in range(20)]
+    asked = [asyncio.create_task(validate(package)) for package in packages]
+    # Who leaves before the answer takes nobody along.
+    await asyncio.sleep(0)
+    asked[0].cancel()
+    left, bare, odd, *more = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(left, asyncio.CancelledError)
+    assert isinstance(bare, Findings)
+    assert isinstance(odd, Findings)
+    assert [(one.file, one.path) for one in bare.warnings] == [("skills/same/SKILL.md", "description")]
+    assert [(one.file, one.path) for one in odd.warnings] == [("skills/same/SKILL.md", "frontmatter")]
+    assert more == [Findings()] * 20
+    assert len(runs) < 5

@@ -1,7 +1,7 @@
 """Where packages are kept: packed in the database for all servers, unpacked on the disk of each that needs them.
 
-A folder of the store lies in one that is named by the digest of its files, and never changes: sessions that began with
-a version keep it when another takes its place. It is written aside and renamed, so it is whole or not there.
+A folder of the store is named by the digest of its files and never changes: sessions that began with a version keep it
+when another takes its place. It is written aside and renamed, so it is whole or not there.
 """
 
 import asyncio
@@ -82,8 +82,7 @@ class PackageStore:
         known = self._known.get((name, digest))
         if known is not None:
             return known
-        # Scripts of plugins look for modules by the name of the folder they lie in.
-        folder = self._folder / name / digest / name
+        folder = self._folder / name / digest
         package = await asyncio.to_thread(_read_whole, folder, name, digest)
         if package is None:
             async with self._unpacking:

@@ -137,7 +137,7 @@ class OptionsBuilder:
 
     def _environment(self, plan: ProcessPlan, profile: AgentProfile, offer: Offer) -> dict[str, str]:
         settings = self._settings
-        read_only = (*profile.read_only, *offer.folders.values())
+        read_only = (*profile.read_only, *([] if offer.place is None else [offer.place]))
         # The gateway's own limits come first and say what happened; these catch a gateway that hangs. It passes on
         # nothing before an answer has begun, so both cover its longest silence.
         silence = settings.model_first_byte_timeout_seconds + PINGS_ONLY_FACTOR * settings.model_idle_timeout_seconds
