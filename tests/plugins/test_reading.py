@@ -1,13 +1,15 @@
 """Folders of all formats, in the shapes in which they are found in the world: official repositories among them."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.plugins import SKILL, manifest, write_files, write_plugin
 
-from claude_sdk_pattern.plugins.cli_validation import CliValidator
+from claude_sdk_pattern.plugins.cli_validation import CliValidator, Findings
 from claude_sdk_pattern.plugins.errors import InvalidPluginError
 from claude_sdk_pattern.plugins.folders import folder_digest, folder_fingerprint
 from claude_sdk_pattern.plugins.native import write_native_copy
@@ -53,7 +55,7 @@ def test_folder_of_claude_code_is_read_with_everything_in_it(tmp_path: Path) -> 
     package = read(tmp_path / "folder", CLAUDE_CODE)
     assert (package.name, package.version, package.format) == ("toolkit", "1.2.0", "claude-code")
     brought = package.inventory
-    assert brought.commands == ("commit", "push")
+    assert brought.commands == ("commit", "git:push")
     assert (brought.agents, brought.skills, brought.hooks) == (("reviewer",), ("greeting",), ("PreToolUse",))
     assert (brought.mcp_servers, brought.other) == (("files",), ("lsp", "output-styles"))
     assert package.permissions.tools == ("mcp__plugin_toolkit_files__*",)
@@ -64,7 +66,7 @@ def test_folder_of_claude_code_needs_no_manifest(tmp_path: Path) -> None:
     files = {path: text for path, text in CLAUDE_CODE.items() if "plugin.json" not in path}
     package = read(tmp_path / "toolkit", files)
     assert (package.name, package.version, package.format) == ("toolkit", "0.0.0", "claude-code")
-    assert package.inventory.commands == ("commit", "push")
+    assert package.inventory.commands == ("commit", "git:push")
 
 
 def test_parts_may_be_named_by_the_manifest(tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ def test_parts_may_be_named_by_the_manifest(tmp_path: Path) -> None:
         },
     )
     brought = package.inventory
-    assert (brought.commands, brought.agents) == (("about", "help"), ("ada",))
+    assert (brought.commands, brought.agents) == (("about", "help"), ("reviewer",))
     assert brought.skills == ("one", "root-skill")
     assert brought.hooks == ("PreToolUse", "SessionStart", "Stop")
     assert brought.mcp_servers == ("inline",)
@@ -103,7 +105,7 @@ def test_bare_skill_and_folder_of_skills_are_plugins(tmp_path: Path) -> None:
     assert (one.name, one.format, one.inventory.skills) == ("greeting", "skills", ("greeting",))
     assert one.description == "Says hello the way it is done here."
     many = read(tmp_path / "all", {"a/SKILL.md": SKILL.replace("greeting", "a"), "b/SKILL.md": SKILL, "README.md": ""})
-    assert (many.format, many.inventory.skills) == ("skills", ("a", "greeting"))
+    assert (many.format, many.inventory.skills) == ("skills", ("a", "b"))
 
 
 def test_skill_with_frontmatter_that_is_hardly_yaml_is_read_as_claude_code_does(tmp_path: Path) -> None:
@@ -158,6 +160,7 @@ def test_modules_may_lie_in_a_folder_of_their_own(tmp_path: Path) -> None:
     ("files", "said"),
     [
         ({"notes.txt": "x"}, "put a plugin.json there"),
+        ({".claude-plugin/marketplace.json": "{}"}, "it is a marketplace"),
         ({"plugin.json": '{"name": "x"}'}, 'write "manifest_version": "1"'),
         ({".claude-plugin/plugin.json": "{"}, "is no JSON"),
         ({".claude-plugin/plugin.json": "[]"}, "has to be an object"),
@@ -165,7 +168,7 @@ def test_modules_may_lie_in_a_folder_of_their_own(tmp_path: Path) -> None:
         ({".claude-plugin/plugin.json": '{"name": "../up"}'}, "cannot be the name"),
         ({".claude-plugin/plugin.json": '{"name": "two words"}'}, "cannot be the name"),
     ],
-    ids=["nothing", "no-version", "no-json", "no-object", "no-name", "path-as-name", "spaces"],
+    ids=["nothing", "marketplace", "no-version", "no-json", "no-object", "no-name", "path-as-name", "spaces"],
 )
 def test_what_is_no_plugin_says_what_is_missing(tmp_path: Path, files: dict[str, str], said: str) -> None:
     assert said in problems(write_files(tmp_path / "folder", files))
@@ -225,3 +228,34 @@ def test_copy_for_claude_code_holds_the_skills_and_a_manifest(tmp_path: Path) ->
     copied = read_package(tmp_path / "copy")
     assert (copied.name, copied.format, copied.inventory.skills) == ("greeting", "claude-code", ("greeting",))
     assert (tmp_path / "copy" / "skills" / "greeting" / "scripts" / "x.sh").is_file()
+
+
+@pytest.mark.cli
+@pytest.mark.anyio
+async def test_plugins_that_are_asked_about_together_each_get_what_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[str] = []
+    executed = asyncio.create_subprocess_exec
+
+    async def counted(program: str, *arguments: str, **options: Any) -> asyncio.subprocess.Process:
+        runs.append(arguments[-1])
+        return await executed(program, *arguments, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", counted)
+    validate = CliValidator(CLI)
+    texts = {"good": SKILL, "bare": "---\nname: x\n---\nx\n", "odd": '---\nname: x\n"b: c\n- [{\n---\nx\n'}
+    packages = [read(tmp_path / name, {"same/SKILL.md": text}) for name, text in texts.items()]
+    packages += [read(tmp_path / f"more-{number}", {"SKILL.md": SKILL}) for number in range(20)]
+    asked = [asyncio.create_task(validate(package)) for package in packages]
+    # Who leaves before the answer takes nobody along.
+    await asyncio.sleep(0)
+    asked[0].cancel()
+    left, bare, odd, *more = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(left, asyncio.CancelledError)
+    assert isinstance(bare, Findings)
+    assert isinstance(odd, Findings)
+    assert [(one.file, one.path) for one in bare.warnings] == [("skills/same/SKILL.md", "description")]
+    assert [(one.file, one.path) for one in odd.warnings] == [("skills/same/SKILL.md", "frontmatter")]
+    assert more == [Findings()] * 20
+    assert len(runs) < 5

@@ -4,10 +4,12 @@ They are read for what they bring, and leniently: what Claude Code takes is not 
 asked of Claude Code itself; see :mod:`claude_sdk_pattern.plugins.cli_validation`.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
+from claude_sdk_pattern.plugins import user_config
 from claude_sdk_pattern.plugins.errors import InvalidPluginError, PluginProblem
 from claude_sdk_pattern.plugins.manifest import HOST_NAME, Permissions
 from claude_sdk_pattern.plugins.manifest_reading import read_json
@@ -16,8 +18,8 @@ from claude_sdk_pattern.plugins.skill_format import (
     NO_VERSION,
     SKILL_FILE,
     checked_name,
+    own_name,
     skill_folders,
-    skill_names,
     skill_problems,
 )
 from claude_sdk_pattern.policy.hooks import HOOK_EVENTS
@@ -37,6 +39,9 @@ _OTHER: Final = {
     "channels": ("channels", "channels"),
 }
 
+_RUNS: Final = re.compile(r"(?:^|(?<=\s))!`([^`\n]+)`|^```!\s*(.+)", re.MULTILINE)
+"""What Claude Code runs in a command or skill before the model is given it."""
+
 _SDK_EVENTS: Final = frozenset[str](HOOK_EVENTS)
 
 
@@ -55,6 +60,8 @@ def read(root: Path, name: str, digest: str) -> PluginPackage:
     manifest = _manifest(root)
     name = checked_name(str(manifest.get("name", name)), file=MANIFEST if manifest else ".")
     skills = [*_skills(root, manifest)]
+    commands = _files(root, manifest.get("commands"), "commands")
+    agents = _files(root, manifest.get("agents"), "agents")
     servers = sorted({server for part in _servers(root, manifest) for server in part})
     events = sorted({event for part in _hooks(root, manifest) for event in part})
     return PluginPackage(
@@ -66,9 +73,9 @@ def read(root: Path, name: str, digest: str) -> PluginPackage:
         digest=digest,
         inventory=Inventory(
             mcp_servers=tuple(servers),
-            skills=skill_names(root, skills, name),
-            commands=tuple(sorted(set(_named(root, manifest.get("commands"), "commands")))),
-            agents=tuple(sorted(set(_named(root, manifest.get("agents"), "agents")))),
+            skills=tuple(sorted({called for _, called in skills})),
+            commands=tuple(sorted({*_keys(manifest.get("commands")), *(called for _, called in commands)})),
+            agents=tuple(sorted({_agent(file, called) for file, called in agents})),
             hooks=tuple(events),
             other=tuple(kind for kind, (path, key) in _OTHER.items() if key in manifest or (root / path).exists()),
         ),
@@ -78,7 +85,8 @@ def read(root: Path, name: str, digest: str) -> PluginPackage:
             events=tuple(event for event in events if event in _SDK_EVENTS),  # pyright: ignore[reportArgumentType]
         ),
         dependencies=dict(_dependencies(manifest)),
-        warnings=tuple(_warnings(root, manifest, skills)),
+        config_schema=user_config.config_schema(manifest.get("userConfig")),
+        warnings=tuple(_warnings(root, manifest, [folder for folder, _ in skills], [file for file, _ in commands])),
     )
 
 
@@ -97,28 +105,39 @@ def _manifest(root: Path) -> dict[str, Any]:
     return found
 
 
-def _skills(root: Path, manifest: dict[str, Any]) -> Iterator[Path]:
-    if (root / SKILL_FILE).is_file():
-        yield root
-    yield from (folder for folder in skill_folders(root / "skills") if folder != root)
-    for path in _paths(manifest.get("skills")):
-        if (inside := _inside(root, path)) is not None and inside != root:
-            yield from skill_folders(inside)
+def _skills(root: Path, manifest: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield the folders of skills and their names: that of the folder, but for one that is pointed at itself."""
+    found = {folder: folder.name for folder in skill_folders(root / "skills")}
+    declared = [inside for path in _paths(manifest.get("skills")) if (inside := _inside(root, path)) is not None]
+    for place in (root, *declared):
+        if (place / SKILL_FILE).is_file():
+            found.setdefault(place, own_name(place / SKILL_FILE) or place.name)
+        elif place != root:
+            found |= {folder: folder.name for folder in skill_folders(place)}
+    yield from found.items()
 
 
-def _named(root: Path, declared: Any, folder: str) -> Iterator[str]:
-    """Yield names of commands or agents: a map's keys, or the Markdown files that are declared or lie in the folder."""
-    if isinstance(declared, dict):
-        yield from cast("dict[str, Any]", declared)
-        return
-    for path in _paths(declared) if declared is not None else [folder]:
+def _keys(declared: Any) -> Iterator[str]:
+    yield from cast("dict[str, Any]", declared) if isinstance(declared, dict) else {}
+
+
+def _files(root: Path, declared: Any, folder: str) -> list[tuple[Path, str]]:
+    """Return the Markdown files that are declared or lie in a folder, and their names, as in ``git:push``."""
+    found: list[tuple[Path, str]] = []
+    for path in [folder] if declared is None else _paths(declared):
         inside = _inside(root, path)
-        if inside is None:
-            continue
-        if inside.is_file():
-            yield inside.stem
-        else:
-            yield from (file.stem for file in inside.rglob("*.md") if file.stem != "README")
+        if inside is not None and inside.is_file():
+            found.append((inside, inside.stem))
+        elif inside is not None:
+            files = sorted(inside.rglob("*.md"))
+            found += [(file, ":".join(file.relative_to(inside).with_suffix("").parts)) for file in files]
+    return found
+
+
+def _agent(file: Path, called: str) -> str:
+    """Return the name of an agent: its own, below the folders it lies in."""
+    above, separator, _ = called.rpartition(":")
+    return f"{above}{separator}{own_name(file) or file.stem}"
 
 
 def _servers(root: Path, manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -196,13 +215,19 @@ def _dependencies(manifest: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield known["name"], _text(known.get("version")) or "*"
 
 
-def _warnings(root: Path, manifest: dict[str, Any], skills: list[Path]) -> Iterator[PluginProblem]:
+def _warnings(
+    root: Path, manifest: dict[str, Any], skills: list[Path], commands: list[Path]
+) -> Iterator[PluginProblem]:
     for folder in skills:
         yield from skill_problems(root, folder)
-    if manifest.get("userConfig"):
-        yield PluginProblem(
-            file=MANIFEST, path="userConfig", message="is not used here: parts that need its values will not work"
-        )
+    for file in (*(folder / SKILL_FILE for folder in skills), *commands):
+        if (found := _RUNS.search(file.read_text("utf-8", "replace"))) is not None:
+            yield PluginProblem(
+                file=str(file.relative_to(root)),
+                message=f"runs commands by itself when it is used: {(found[1] or found[2]).strip()[:100]}",
+                hint="they run within the agent's walls, and the policy is not asked",
+            )
+    yield from user_config.secret_problems(manifest.get("userConfig"), file=MANIFEST)
 
 
 def _text(value: Any) -> str:

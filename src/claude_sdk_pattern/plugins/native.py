@@ -7,6 +7,7 @@ that says where they are.
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,20 +37,29 @@ def write_native_copy(package: PluginPackage, target: Path) -> None:
     if package.description:
         manifest["description"] = package.description
     if package.format == "claude-code":
-        _copy(package.root, target)
+        copy_linked(package.root, target)
     else:
-        paths = package.manifest.capabilities.skills if package.manifest else (".",)
-        folders = [folder for path in paths for folder in skill_folders(package.root / path)]
-        for folder in folders:
-            # A single skill is a folder that has the plugin's digest for a name by now.
-            name = package.name if folder == package.root else folder.name
-            _copy(folder, target / "skills" / name)
+        for name, folder in native_skills(package):
+            copy_linked(folder, target / "skills" / name)
     if not (target / NATIVE_MANIFEST).exists():
         (target / NATIVE_MANIFEST).parent.mkdir()
         (target / NATIVE_MANIFEST).write_text(json.dumps(manifest))
 
 
-def _copy(source: Path, target: Path) -> None:
+def native_skills(package: PluginPackage) -> Iterator[tuple[str, Path]]:
+    """Yield the names and folders of the skills of a plugin that is not in Claude Code's format."""
+    paths = package.manifest.capabilities.skills if package.manifest else (".",)
+    for folder in (folder for path in paths for folder in skill_folders(package.root / path)):
+        # A single skill may be called otherwise than its folder.
+        yield package.name if folder == package.root else folder.name, folder
+
+
+def copy_linked(source: Path, target: Path) -> None:
+    """Copy a plugin's files into a folder. They are linked where the file system allows it.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
     ignored = shutil.ignore_patterns(*IGNORED_FOLDERS)
     shutil.copytree(source, target, symlinks=True, ignore=ignored, copy_function=_link_or_copy, dirs_exist_ok=True)
 

@@ -27,15 +27,10 @@ def read_package(root: Path, *, name: str | None = None) -> PluginPackage:
     root = root.resolve()
     kind = plugin_format(root)
     if kind is None:
-        raise InvalidPluginError(
-            [
-                PluginProblem(
-                    file=".",
-                    message="is no plugin",
-                    hint="put a plugin.json there, a .claude-plugin/plugin.json, or a folder with a SKILL.md",
-                )
-            ]
-        )
+        hint = "put a plugin.json there, a .claude-plugin/plugin.json, or a folder with a SKILL.md"
+        if (root / ".claude-plugin" / "marketplace.json").is_file():
+            hint = "it is a marketplace: name it in CLAUDE_SDK_PATTERN_MARKETPLACES, or upload it as one"
+        raise InvalidPluginError([PluginProblem(file=".", message="is no plugin", hint=hint)])
     try:
         return _READERS[kind](root, name or root.name, folder_digest(root))
     except OSError as error:

@@ -16,8 +16,8 @@ from claude_sdk_pattern.plugins.repository import PluginRepository, Records
 
 logger = structlog.get_logger(__name__)
 
-# Reading is the work of the disk and of threads; more at once only wait for each other.
-_READ_AT_ONCE = 8
+# Each holds a packed plugin in memory.
+_KEPT_AT_ONCE = 8
 
 
 class PluginsFolder:
@@ -89,21 +89,21 @@ class PluginsFolder:
             return []
         digests = {record.origin: record.digest for record in records.values() if record.source == "folder"}
         kept = await self._store.kept()
-        turns = asyncio.Semaphore(_READ_AT_ONCE)
+        turns = asyncio.Semaphore(_KEPT_AT_ONCE)
 
-        async def judged(folder: FoundFolder) -> JudgedFolder:
-            async with turns:
-                return await self._judged_folder(folder, digests.get(folder.path.name), kept)
-
-        return await asyncio.gather(*(judged(folder) for folder in folders))
+        return await asyncio.gather(
+            *(self._judged_folder(folder, digests.get(folder.path.name), kept, turns) for folder in folders)
+        )
 
     async def _judged_folder(
-        self, folder: FoundFolder, known_digest: str | None, kept: frozenset[PackageKey]
+        self, folder: FoundFolder, known_digest: str | None, kept: frozenset[PackageKey], turns: asyncio.Semaphore
     ) -> JudgedFolder:
         name = folder.path.name
         try:
+            # All at once: the more plugins wait for Claude Code's word, the more it is asked about in one go.
             package = await self._judge.judge(folder.path, known_digest=known_digest)
-            await self._store.add(package, is_kept=(package.name, package.digest) in kept)
+            async with turns:
+                await self._store.add(package, is_kept=(package.name, package.digest) in kept)
         except InvalidPluginError as error:
             return JudgedFolder(folder=name, problems=error.problems)
         except OSError as error:

@@ -82,12 +82,17 @@ def checked_name(name: str, *, file: str) -> str:
 
 
 def skill_names(root: Path, folders: Iterable[Path], plugin: str) -> tuple[str, ...]:
-    """Return the names of skills, in order: as they call themselves, otherwise their folders' names."""
-    names: set[str] = set()
-    for folder in folders:
-        called = frontmatter((folder / SKILL_FILE).read_bytes()[:_MAX_SKILL_BYTES]).get("name")
-        names.add(called if isinstance(called, str) and called else plugin if folder == root else folder.name)
-    return tuple(sorted(names))
+    """Return the names of skills, in order: those of their folders, for whatever a ``SKILL.md`` says of itself.
+
+    The plugin's own folder has its name, as in the copy that Claude Code is given.
+    """
+    return tuple(sorted({plugin if folder == root else folder.name for folder in folders}))
+
+
+def own_name(file: Path) -> str | None:
+    """Return what a Markdown file with a frontmatter calls itself, as Claude Code writes it; None for nothing."""
+    called = frontmatter(file.read_bytes()[:_MAX_SKILL_BYTES]).get("name")
+    return re.sub(r"\s+", "-", called.strip()) if isinstance(called, str) and called.strip() else None
 
 
 def skill_problems(root: Path, folder: Path) -> Iterator[PluginProblem]:

@@ -124,6 +124,7 @@ class OptionsBuilder:
             disallowed_tools=[f"Agent({name})" for name in offer.native_agents if not _may_call(profile, name)],
             skills=_skills(profile),
             plugins=[{"type": "local", "path": str(folder)} for folder in offer.folders.values()],
+            settings=_settings(offer),
             sandbox=_command_sandbox(self._housing.command_sandbox, settings.egress_allowed_hosts),
             max_buffer_size=MAX_LINE_BYTES,
             session_store=transcripts,
@@ -136,7 +137,7 @@ class OptionsBuilder:
 
     def _environment(self, plan: ProcessPlan, profile: AgentProfile, offer: Offer) -> dict[str, str]:
         settings = self._settings
-        read_only = (*profile.read_only, *offer.folders.values())
+        read_only = (*profile.read_only, *([] if offer.place is None else [offer.place]))
         # The gateway's own limits come first and say what happened; these catch a gateway that hangs. It passes on
         # nothing before an answer has begun, so both cover its longest silence.
         silence = settings.model_first_byte_timeout_seconds + PINGS_ONLY_FACTOR * settings.model_idle_timeout_seconds
@@ -172,6 +173,15 @@ def _output_format(profile: AgentProfile) -> dict[str, Any] | None:
         return None
     # The CLI takes the schema as an object; the profile keeps it as text so that it can be compared and hashed.
     return {"type": "json_schema", "schema": json.loads(profile.output_schema)}
+
+
+def _settings(offer: Offer) -> str | None:
+    """Return Claude Code's settings as JSON. In a file, the agent could change them."""
+    if not offer.options:
+        return None
+    # Plugins that are named on its command line belong to a marketplace of this name.
+    configs = {f"{plugin}@inline": {"options": dict(options)} for plugin, options in offer.options.items()}
+    return json.dumps({"pluginConfigs": configs})
 
 
 def _agents(profile: AgentProfile, offer: Offer) -> dict[str, AgentDefinition]:

@@ -227,6 +227,7 @@ class ProcessFactory:
             token=token,
             system_prompt=None if profile.persona is None else _written(config_dir, profile.persona),
         )
+        await self._plugins.prepare(profile.plugins)
         offer = self._plugins.offer(profile.plugins, process.on_tool_failure)
         process.use(offer, on_problem=self._plugins.told_as_broken, on_tools=self._plugins.told_of_tools)
         options = self._options.build(

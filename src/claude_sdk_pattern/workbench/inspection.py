@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,7 +67,8 @@ async def inspect(folder: Path, config: Mapping[str, Any], *, start_seconds: flo
         name = await bench.activate(folder, config)
         overview = await registry.find(name)
         assert overview.package is not None  # noqa: S101 - it is active
-        package = overview.package
+        # What is kept is read anew, without what Claude Code said of it.
+        package = replace(overview.package, warnings=overview.record.warnings)
         if package.format == "claude-code" and package.inventory.mcp_servers:
             await _have_claude_code_start_them(bench, name, start_seconds)
         trouble = (await registry.find(name)).record.trouble

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from claude_agent_sdk import AgentDefinition
 from claude_agent_sdk.types import McpSdkServerConfig
@@ -38,7 +39,9 @@ class Offer:
         tool_count: how many tools these servers have. Those that Claude Code starts itself are not known before.
         agents: subagents, by name.
         native_agents: names of the subagents that Claude Code finds in ``folders`` by itself.
-        folders: folders in Claude Code's format, by plugin.
+        folders: folders in Claude Code's format, by plugin; they lie in ``place``, and nothing else does.
+        options: values of the configuration of these folders' plugins, by plugin, which Claude Code hands on to their
+            parts.
         starts_servers: whether Claude Code has to start MCP servers of these folders, within the agent's walls.
         hooks: what wants to be asked or told.
         missing: plugins of the set that cannot be used now, and why.
@@ -51,6 +54,8 @@ class Offer:
     agents: Mapping[str, AgentDefinition] = field(default_factory=dict[str, AgentDefinition])
     native_agents: Sequence[str] = ()
     folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    place: Path | None = None
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     starts_servers: bool = False
     hooks: Sequence[Hook] = ()
     missing: Mapping[str, str] = field(default_factory=dict[str, str])

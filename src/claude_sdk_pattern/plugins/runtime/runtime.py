@@ -5,6 +5,8 @@ uses the plugins of its set from its start to its end: one that is stopped or re
 """
 
 import asyncio
+import contextlib
+import json
 from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
@@ -30,7 +32,7 @@ from claude_sdk_pattern.plugins.personas import offered_profiles
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin, PluginSet
 from claude_sdk_pattern.plugins.runtime.forwarding import Reports, ToolFailure, forwarding_server
 from claude_sdk_pattern.plugins.runtime.names import agent_name, owner_of, owners, server_names
-from claude_sdk_pattern.plugins.runtime.native_folders import native_folder
+from claude_sdk_pattern.plugins.runtime.native_folders import NativeFolders, needs_folder
 from claude_sdk_pattern.plugins.runtime.offer import Offer, OfferedTool, agents_of
 from claude_sdk_pattern.plugins.runtime.plugin_at_work import (
     HealthReport,
@@ -50,6 +52,10 @@ type CallReport = Callable[[str, str, float], None]
 
 # How long what a check has started waits to be put to work.
 _TRIAL_SECONDS = 30.0
+
+MAX_OPTIONS_BYTES = 64 * 1024
+"""How long the configurations of plugins in Claude Code's format may be together. They are part of one argument of its
+command line, and Linux takes none over 128 KiB."""
 
 # Sets are few: one for all that is active, and those of sessions that have some of it turned off.
 _MAX_KEPT_GATES = 100
@@ -79,7 +85,7 @@ class PluginRuntime:
     ) -> None:
         self._settings = settings
         self._platform = platform
-        self._folders = folders.absolute()
+        self._folders = NativeFolders(folders.absolute())
         self._on_health = on_health
         self._on_call = on_call
         self._redact = redact
@@ -115,9 +121,11 @@ class PluginRuntime:
             agents_of(plugin)
             for profile in offered_profiles(PluginSet((plugin,))):
                 profile.persona()
-            native_folder(plugin.package, self._folders)
+            self._folders.single(plugin.package)
         except (OSError, UnicodeDecodeError, HostPatternError) as error:
             raise ActivationError(str(error)) from error
+        if plugin.package.format == "claude-code" and len(json.dumps([plugin.config])) > MAX_OPTIONS_BYTES:
+            raise ActivationError(f"Its configuration has more than {MAX_OPTIONS_BYTES} bytes.")
         taken = owners(other for other in others if other.name != plugin.name)
         for name in server_names(plugin):
             if name in taken:
@@ -143,7 +151,7 @@ class PluginRuntime:
             await at_work.aclose()
             at_work = None
         try:
-            native_folder(plugin.package, self._folders)
+            self._folders.single(plugin.package)
             if at_work is None:
                 at_work = PluginAtWork(plugin, self._settings, self._platform, on_health=self._on_health)
                 await at_work.start()
@@ -176,6 +184,11 @@ class PluginRuntime:
 
     # --- for sessions -------------------------------------------------------------------------------------------
 
+    async def prepare(self, plugins: PluginSet) -> None:
+        """Do what takes time before :meth:`offer`, which says what went wrong."""
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(self._folders.prepare, plugins)
+
     def offer(self, plugins: PluginSet, on_failure: Callable[[ToolFailure], None]) -> Offer:
         """Return what an agent process gets of a set; it uses it until it calls ``release``.
 
@@ -188,17 +201,29 @@ class PluginRuntime:
         folders: dict[str, Path] = {}
         hooks: list[Hook] = []
         missing: dict[str, str] = {}
+        options: dict[str, Mapping[str, Any]] = {}
         used: list[PluginAtWork] = []
         tool_count = 0
+        place: Path | None = None
+        if any(needs_folder(plugin.package) for plugin in plugins):
+            try:
+                place = self._folders.use(plugins)
+            except OSError as error:
+                missing |= {plugin.name: str(error) for plugin in plugins if needs_folder(plugin.package)}
         reports = Reports(on_failure=on_failure, on_call=self._on_call, redact=self._redact)
         for plugin in plugins:
             try:
                 agents |= agents_of(plugin)
-                if (folder := native_folder(plugin.package, self._folders)) is not None:
-                    folders[plugin.name] = folder
             except (OSError, UnicodeDecodeError) as error:
                 missing[plugin.name] = str(error)
                 continue
+            if needs_folder(plugin.package) and place is not None:
+                if plugin.package.format == "claude-code" and plugin.config:
+                    if len(json.dumps([*options.values(), plugin.config])) > MAX_OPTIONS_BYTES:
+                        missing[plugin.name] = "its configuration is too long beside those of the others"
+                        continue
+                    options[plugin.name] = plugin.config
+                folders[plugin.name] = place / plugin.name
             at_work = self._at_work.get(plugin.name)
             if at_work is None or _identity(at_work.plugin) != _identity(plugin):
                 # Stopped or replaced a moment ago.
@@ -214,10 +239,15 @@ class PluginRuntime:
                     plugin.name, name, connection, reports, max_result_bytes=self._settings.max_result_bytes
                 )
 
+        # Whoever releases twice leaves once.
+        is_using = [] if place is None else [place]
+
         def release() -> None:
             for one in used:
                 one.leave()
             used.clear()
+            if is_using:
+                self._folders.leave(is_using.pop())
 
         return Offer(
             servers=servers,
@@ -231,6 +261,8 @@ class PluginRuntime:
                 for agent in plugin.package.inventory.agents
             ],
             folders=folders,
+            place=place,
+            options=options,
             starts_servers=any(_starts_servers(plugin) for plugin in plugins if plugin.name in folders),
             hooks=hooks,
             missing=missing,
@@ -242,8 +274,10 @@ class PluginRuntime:
         key = (base, plugins.key)
         gate = self._gates.get(key)
         if gate is None:
+            place = self._folders.place(plugins)
             layers: list[Policy] = [
-                policy_layer(plugin, native_folder(plugin.package, self._folders)) for plugin in plugins
+                policy_layer(plugin, place / plugin.name if needs_folder(plugin.package) else None)
+                for plugin in plugins
             ]
             if len(self._gates) >= _MAX_KEPT_GATES:
                 self._gates.clear()
