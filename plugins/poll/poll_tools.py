@@ -27,12 +27,10 @@ MOST_OPTIONS = 10
 )
 async def ask(arguments: dict[str, Any]) -> dict[str, Any]:
     """Begin a poll and return it as the page reads it."""
-    poll = {
-        "id": secrets.token_hex(8),
-        "question": arguments["question"],
-        "votes": dict.fromkeys(arguments["options"], 0),
-    }
-    _file(poll["id"]).write_text(json.dumps(poll))
+    poll_id = secrets.token_hex(8)
+    votes = dict.fromkeys(arguments["options"], 0)
+    poll = {"id": poll_id, "question": arguments["question"], "votes": votes}
+    _file(poll_id).write_text(json.dumps(poll))
     return _answer(poll)
 
 

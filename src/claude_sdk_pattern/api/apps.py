@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final
 import orjson
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import HTMLResponse
-from mcp_types import CallToolResult, ReadResourceResult
 from pydantic import BaseModel, ConfigDict, Field
 
 from claude_sdk_pattern.accounts.access import SessionAction, authorize
@@ -23,7 +22,7 @@ from claude_sdk_pattern.api.sessions import Readable, Writable
 from claude_sdk_pattern.plugins.runtime.apps import AppPage, NoAppError
 from claude_sdk_pattern.plugins.runtime.plugin_app import PluginApp
 from claude_sdk_pattern.plugins.runtime.server_connection import CallFailedError
-from claude_sdk_pattern.sessions.errors import AppCallDeniedError, AppNotFoundError
+from claude_sdk_pattern.sessions.errors import AppCallDeniedError, AppNotFoundError, ConsentNeededError
 from claude_sdk_pattern.sessions.repository import Session
 
 # An app sends what a person did in it.
@@ -42,7 +41,6 @@ class AppView(BaseModel):
     plugin: str
     ui_resource: str
     tool: dict[str, Any] = Field(description="The tool that was called, as MCP describes tools.")
-    wants_border: bool | None = Field(description="Whether it is to look like a card; null: it does not say.")
 
 
 class AppCall(BaseModel):
@@ -55,16 +53,27 @@ class AppCall(BaseModel):
     consent: bool = Field(default=False, description="The person who looks at the app has agreed to this call.")
 
 
+class AppCallAnswer(BaseModel):
+    """What came of it: one of both."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    result: dict[str, Any] | None = Field(default=None, description="As MCP has the result of `tools/call`.")
+    consent_needed: str | None = Field(
+        default=None, description="Nothing was called: a person has to agree, and this is why. Then ask with `consent`."
+    )
+
+
 @router.get("")
 async def describe_app(seq: Seq, session: Readable, services: ServicesDependency) -> AppView:
     """Describe the app of a tool call. It is there while its plugin is."""
     app = await _find(seq, session, services)
-    page, _ = await _page(app)
+    # Here and not first in the frame, where an answer that is no page would be shown as one.
+    await _page(app)
     return AppView(
         plugin=app.plugin,
         ui_resource=app.uri,
         tool=app.tool.model_dump(mode="json", by_alias=True, exclude_none=True),
-        wants_border=page.wants_border,
     )
 
 
@@ -102,18 +111,19 @@ async def read_app_resource(
     await services.rate_limits.check_app_call(user.id, session.id)
     app = await _find(seq, session, services)
     try:
-        return _json(await app.resource(uri))
+        result = await app.resource(uri)
     except CallFailedError as failure:
         raise _failed(failure) from failure
     except NoAppError as error:
         raise AppNotFoundError(str(error)) from error
+    return Response(result.model_dump_json(by_alias=True, exclude_none=True), media_type="application/json")
 
 
-@router.post("/call", response_class=Response, response_model=dict[str, Any])
+@router.post("/call")
 async def call_app_tool(
     seq: Seq, body: AppCall, session: Writable, user: CurrentUser, services: ServicesDependency
-) -> Response:
-    """Call a tool for an app; the answer is as MCP has the result of `tools/call`."""
+) -> AppCallAnswer:
+    """Call a tool for an app. It passes the policy like a call of the agent."""
     await services.rate_limits.check_app_call(user.id, session.id)
     size = len(orjson.dumps(body.arguments))
     if size > MAX_ARGUMENT_BYTES:
@@ -125,12 +135,14 @@ async def call_app_tool(
     chosen = services.manager.plugins_of(session)
     try:
         arguments = await services.app_calls.check(session, chosen, tool, body.arguments, has_consent=body.consent)
+    except ConsentNeededError as needed:
+        return AppCallAnswer(consent_needed=str(needed))
     except AppCallDeniedError:
         await _note(services, user, session, app, tool, outcome="denied")
         raise
     result = await app.call(body.tool, arguments)
     await _note(services, user, session, app, tool, outcome="error" if result.is_error else "success")
-    return _json(result)
+    return AppCallAnswer(result=result.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 async def _find(seq: int, session: Session, services: Services) -> PluginApp:
@@ -151,10 +163,6 @@ def _failed(failure: CallFailedError) -> Problem:
     if failure.kind == "timeout":
         return Problem(504, "plugin_timeout", "The plugin is slow", str(failure))
     return Problem(502, "plugin_failed", "The plugin failed", str(failure))
-
-
-def _json(result: CallToolResult | ReadResourceResult) -> Response:
-    return Response(result.model_dump_json(by_alias=True, exclude_none=True), media_type="application/json")
 
 
 async def _note(services: Services, user: User, session: Session, app: PluginApp, tool: str, *, outcome: str) -> None:

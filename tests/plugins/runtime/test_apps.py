@@ -42,7 +42,7 @@ def tick() -> str:
     return "canary-plugin-secret"
 
 csp = ResourceCsp(connect_domains=["https://time.example.org", "https://evil.example.net"])
-apps.add_html_resource("ui://clock/face.html", "<p>canary-plugin-secret</p>", csp=csp, prefers_border=True)
+apps.add_html_resource("ui://clock/face.html", "<p>canary-plugin-secret</p>", csp=csp)
 MCPServer("clock", extensions=[apps]).run("stdio")
 """
 
@@ -87,7 +87,7 @@ async def test_a_server_that_knows_the_extension_shows_its_page(workshop: Worksh
     assert app is not None
     assert text_of(await app.call("time", {})) == "noon, shown"
     page, policy = await app.page()
-    assert (page.html, page.wants_border) == (b"<p>[redacted]</p>", True)
+    assert page.html == b"<p>[redacted]</p>"
     assert "connect-src https://time.example.org;" in policy
     assert "evil" not in policy
 

@@ -47,13 +47,11 @@ class AppPage:
         html: all of it.
         connect: what it wants to talk to: ``https://api.example.org``.
         load: what it wants to load scripts, styles, pictures and fonts from.
-        wants_border: whether it is to look like a card; None where it says nothing.
     """
 
     html: bytes
     connect: tuple[str, ...] = ()
     load: tuple[str, ...] = ()
-    wants_border: bool | None = None
 
 
 def page_of(tool: Tool) -> str | None:
@@ -90,14 +88,8 @@ def read_page(result: ReadResourceResult, uri: str) -> AppPage:
                 raise NoAppError(f"{uri} is no valid base64.") from error
         if len(html) > MAX_PAGE_BYTES:
             raise NoAppError(f"{uri} has {len(html)} bytes, and the limit is {MAX_PAGE_BYTES}.")
-        ui = _ui(content.meta or {})
-        csp, border = _object(ui.get("csp")), ui.get("prefersBorder")
-        return AppPage(
-            html=html,
-            connect=_texts(csp.get("connectDomains")),
-            load=_texts(csp.get("resourceDomains")),
-            wants_border=border if isinstance(border, bool) else None,
-        )
+        csp = _object(_ui(content.meta or {}).get("csp"))
+        return AppPage(html=html, connect=_texts(csp.get("connectDomains")), load=_texts(csp.get("resourceDomains")))
     raise NoAppError(f"{uri} is not there as {PAGE_TYPE}.")
 
 

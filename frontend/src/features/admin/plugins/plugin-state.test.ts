@@ -10,6 +10,7 @@ const nothing = {
   secrets: [],
   events: [],
   slots: [],
+  apps: false,
 };
 
 function plugin(more: Partial<Plugin>): Plugin {
