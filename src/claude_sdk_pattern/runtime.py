@@ -56,6 +56,7 @@ from claude_sdk_pattern.plugins.signatures import load_public_keys
 from claude_sdk_pattern.policy.loading import load_policy
 from claude_sdk_pattern.policy.model import RoleName
 from claude_sdk_pattern.sessions.access_watch import AccessWatch
+from claude_sdk_pattern.sessions.app_calls import AppCalls
 from claude_sdk_pattern.sessions.housing import housed
 from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.manager import SessionManager
@@ -180,6 +181,7 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
             metrics=metrics,
             plugin_runtime=runtime,
             plugin_requests=plugin_requests,
+            app_calls=AppCalls(policy, runtime),
         )
 
 

@@ -77,6 +77,7 @@ class AuditAction(StrEnum):
     PLUGIN_FAILED = "plugin.failed"
     PLUGIN_REMOVED = "plugin.removed"
     PLUGIN_SECRETS_ROTATED = "plugin.secrets_rotated"
+    APP_CALLED_TOOL = "app.called_tool"
     MARKETPLACE_ADDED = "marketplace.added"
     MARKETPLACE_REMOVED = "marketplace.removed"
 

@@ -82,6 +82,8 @@ DOMAIN_PROBLEMS: Mapping[type[Exception], ProblemKind] = {
     ),
     sessions.RequestNotPendingError: ProblemKind(status=409, code="request_not_pending", title="Not pending any more"),
     sessions.SessionElsewhereError: _ELSEWHERE,
+    sessions.AppNotFoundError: ProblemKind(status=404, code="app_not_found", title="No such app"),
+    sessions.AppCallDeniedError: ProblemKind(status=403, code="app_call_denied", title="The policy denies this"),
     sessions.NothingToForkError: ProblemKind(status=409, code="nothing_to_fork", title="Nothing to fork"),
     sessions.NothingToRewindError: ProblemKind(status=409, code="nothing_to_rewind", title="Nothing to go back to"),
     sessions.ShuttingDownError: _SHUTTING_DOWN,

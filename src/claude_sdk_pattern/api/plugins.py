@@ -57,6 +57,7 @@ class PermissionsView(_Body):
     secrets: list[str]
     events: list[str]
     slots: list[str] = Field(description="Places of the page where its code runs.")
+    apps: bool = Field(description="Whether its tools may show pages of their own, walled off from this one.")
 
 
 class InventoryView(_Body):

@@ -7,7 +7,8 @@ IMPORT_MAP_HASH = "sha256-hstvoDGX0tbpj/saTf48+qTTbLT86I9FZW2j75S/9cg="  # pragm
 """Of the import map in the web app's index.html: the only inline script there is, and it runs nothing."""
 
 # Everything comes from this server: no script, style, font or picture of another's, no frame around the page, no
-# plug-in, no form that posts elsewhere. What an agent writes is shown in this page.
+# plug-in, no form that posts elsewhere. What an agent writes is shown in this page. Frames hold apps of plugins, which
+# have policies of their own; this one keeps them from going elsewhere.
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -16,6 +17,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "font-src 'self'",
         "img-src 'self' data: blob:",
         "connect-src 'self'",
+        "frame-src 'self'",
         "base-uri 'none'",
         "form-action 'self'",
         "frame-ancestors 'none'",

@@ -18,6 +18,7 @@ from claude_sdk_pattern.limits.rate_limits import RateLimits
 from claude_sdk_pattern.plugins.marketplaces import Marketplaces
 from claude_sdk_pattern.plugins.registry import PluginRegistry
 from claude_sdk_pattern.plugins.runtime.runtime import PluginRuntime
+from claude_sdk_pattern.sessions.app_calls import AppCalls
 from claude_sdk_pattern.sessions.manager import SessionManager
 from claude_sdk_pattern.sessions.plugin_requests import PluginRequests
 from claude_sdk_pattern.sessions.policy_services import PolicyServices
@@ -46,6 +47,7 @@ class Services:
     metrics: Metrics
     plugin_runtime: PluginRuntime
     plugin_requests: PluginRequests
+    app_calls: AppCalls
 
 
 def services_of(connection: HTTPConnection) -> Services:

@@ -299,6 +299,7 @@ def _facts(package: PluginPackage) -> list[tuple[str, str]]:
         ("may write", ", ".join(asked.paths.writable)),
         ("is given", ", ".join(asked.secrets)),
         ("is told of", ", ".join(asked.events)),
+        ("shows apps", "yes" if asked.apps else ""),
     ]
     return [(label, value) for label, value in facts if value]
 

@@ -121,13 +121,17 @@ class Thinking(Event):
 
 
 class ToolUse(Event):
-    """The agent calls a tool. ``parent_tool_use_id`` names the call of the subagent that made it, if one did."""
+    """The agent calls a tool. ``parent_tool_use_id`` names the call of the subagent that made it, if one did.
+
+    ``ui_resource`` is the ``ui://`` address of the page that the tool's plugin shows for the call (MCP Apps).
+    """
 
     type: Literal["tool_use"] = "tool_use"
     tool_use_id: str
     tool: str
     input: JsonObject
     plugin: str | None = None
+    ui_resource: str | None = None
     parent_tool_use_id: str | None = None
 
 

@@ -9,6 +9,9 @@ from claude_sdk_pattern.limits.errors import RateLimitedError
 # and again. Two minutes' worth may come together.
 _BURST_MINUTES = 2
 
+# A person who clicks in an app of a plugin, or an app that asks for news every few seconds.
+_APP_CALLS = Rate(per_minute=60, burst=30)
+
 
 class RateLimits:
     """The limits of a server. The numbers are what may be sustained; see the settings of the same names."""
@@ -52,6 +55,14 @@ class RateLimits:
         """
         await self._take(f"session-messages:{session_id}", self._session_messages)
         await self._take(f"user-messages:{user_id}", self._user_messages)
+
+    async def check_app_call(self, user_id: str, session_id: str) -> None:
+        """Count what an app of a plugin asks of its plugin, for a user in a session.
+
+        Raises:
+            RateLimitedError: it is one too many, and does not count.
+        """
+        await self._take(f"app-calls:{session_id}:{user_id}", _APP_CALLS)
 
     async def _take(self, key: str, rate: Rate) -> None:
         wait_seconds = await self._buckets.take(key, rate)

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from claude_agent_sdk import SdkMcpTool
 
 type JsonObject = dict[str, Any]
 
@@ -124,6 +126,50 @@ class Plugin:
         if surroundings.ask is None:
             raise PlatformRefusedError("The platform can be asked while an endpoint answers a request.")
         return await surroundings.ask(name, {**params, "call_id": surroundings.call_id})
+
+
+@dataclass(kw_only=True)
+class AppTool(SdkMcpTool[Any]):
+    """A tool with a page; :func:`app` makes it."""
+
+    page: str | None
+    visibility: tuple[str, ...]
+    connect: tuple[str, ...]
+    load: tuple[str, ...]
+
+
+def app(
+    page: str | None = None,
+    *,
+    visibility: tuple[Literal["model", "app"], ...] = ("model", "app"),
+    connect: tuple[str, ...] = (),
+    load: tuple[str, ...] = (),
+) -> Callable[[SdkMcpTool[Any]], AppTool]:
+    """Give a tool a page that people see below its call (MCP Apps). Put it above ``@tool``.
+
+    The manifest has to say ``permissions.apps``.
+
+    Args:
+        page: an HTML file in the plugin's folder; None for a tool that only pages call.
+        visibility: who may call the tool: the model, pages of this plugin, or both.
+        connect: what the page talks to, such as ``https://api.example.org``; ``permissions.hosts`` has to list it.
+        load: what it loads scripts, styles, pictures and fonts from, likewise.
+    """
+
+    def with_page(tool: SdkMcpTool[Any]) -> AppTool:
+        return AppTool(
+            name=tool.name,
+            description=tool.description,
+            input_schema=tool.input_schema,
+            handler=tool.handler,
+            annotations=tool.annotations,
+            page=page,
+            visibility=tuple(visibility),
+            connect=tuple(connect),
+            load=tuple(load),
+        )
+
+    return with_page
 
 
 plugin = Plugin()

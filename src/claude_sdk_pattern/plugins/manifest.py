@@ -178,6 +178,8 @@ class Permissions(_Part):
         secrets: keys of ``config_schema`` whose values are handed to its processes.
         events: hook events that its functions are told of.
         slots: places of the web app where its code runs, with the rights of whoever looks at the page.
+        apps: its tools may show pages in the conversation, walled off from the web app (MCP Apps). They may load from
+            and connect to ``hosts``.
     """
 
     tools: tuple[ShortText, ...] = ()
@@ -186,6 +188,7 @@ class Permissions(_Part):
     secrets: tuple[ConfigKey, ...] = ()
     events: tuple[HookEvent, ...] = ()
     slots: tuple[Slot, ...] = ()
+    apps: bool = False
 
 
 class UiPart(_Part):

@@ -209,6 +209,7 @@ def added_permissions(agreed: Permissions | None, asked: Permissions) -> Permiss
             "secrets": _added(known.secrets, asked.secrets),
             "events": _added(known.events, asked.events),
             "slots": _added(known.slots, asked.slots),
+            "apps": asked.apps and not known.apps,
         }
     )
 

@@ -15,6 +15,9 @@
     ├── StorageFullError           the disk is almost full: nothing new is begun until there is room again
     ├── RequestNotPendingError     the permission request was answered, expired or never was
     ├── SessionElsewhereError      another server works on the session; try again there, or here in a moment
+    ├── AppNotFoundError           the tool call has no app, or the app no such tool or resource
+    ├── AppCallDeniedError         the policy denies what an app wants to call
+    ├── ConsentNeededError         a person has to agree to what an app wants to call
     ├── NothingToForkError         the session has no answered turn to begin a fork from
     ├── NothingToRewindError       there is no message with that number to go back to
     └── ShuttingDownError          the server is stopping; try again in a moment
@@ -118,6 +121,18 @@ class SessionElsewhereError(SessionError):
     def __init__(self, retry_after_seconds: int) -> None:
         super().__init__("another server works on this session; try again in a moment")
         self.retry_after_seconds = retry_after_seconds
+
+
+class AppNotFoundError(SessionError):
+    """There is no such tool call with an app now, or its plugin has no such tool or resource for apps."""
+
+
+class AppCallDeniedError(SessionError):
+    """The policy denies what an app wants to call; the message names the rule."""
+
+
+class ConsentNeededError(SessionError):
+    """Somebody has to agree to what an app wants to call; the message says why, where a rule asks."""
 
 
 class NothingToForkError(SessionError):

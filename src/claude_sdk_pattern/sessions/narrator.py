@@ -34,6 +34,7 @@ class Narrator:
         self._state = TranslationState(wants_data=wants_data)
         self._turn_id: str | None = None
         self._owners: dict[str, str] = {}
+        self._apps: dict[str, str] = {}
 
     @property
     def status(self) -> events.StatusName | None:
@@ -67,14 +68,17 @@ class Narrator:
         self._state, found = translate(self._state, message, now_ms=now_ms, report=report)
         return [self._with_plugin(event) for event in found]
 
-    def use_plugins(self, owners: Mapping[str, str]) -> None:
-        """Learn whose servers' tools the agent has from now on: the plugin, by the server's name."""
-        self._owners = dict(owners)
+    def use_plugins(self, owners: Mapping[str, str], apps: Mapping[str, str]) -> None:
+        """Learn whose servers' tools the agent has from now on: the plugin, by the server's name.
+
+        ``apps`` are the addresses of the pages that tools show, by the tool's name.
+        """
+        self._owners, self._apps = dict(owners), dict(apps)
 
     def _with_plugin(self, event: Event) -> Event:
         if not isinstance(event, events.ToolUse) or (plugin := owner_of(event.tool, self._owners)) is None:
             return event
-        return event.model_copy(update={"plugin": plugin})
+        return event.model_copy(update={"plugin": plugin, "ui_resource": self._apps.get(event.tool)})
 
     def end_answer(self) -> None:
         """Note that the agent's result was told."""

@@ -313,7 +313,7 @@ class TurnRunner(SessionAgent, PolicyHost):
         """
         before = self._state.session
         process, after = await self._seat.fill(before)
-        self._narrator.use_plugins(process.offer.owners)
+        self._narrator.use_plugins(process.offer.owners, process.offer.apps)
         if after != before:
             # The first answer does not wait for the database.
             self._state.change_soon(agent_session_id=after.agent_session_id, workspace_id=after.workspace_id)

@@ -290,6 +290,8 @@ type: "thinking"
 }
 /**
  * The agent calls a tool. ``parent_tool_use_id`` names the call of the subagent that made it, if one did.
+ * 
+ * ``ui_resource`` is the ``ui://`` address of the page that the tool's plugin shows for the call (MCP Apps).
  */
 export interface ToolUse {
 input: JsonObject
@@ -298,6 +300,7 @@ plugin?: (string | null)
 tool: string
 tool_use_id: string
 type: "tool_use"
+ui_resource?: (string | null)
 }
 export interface JsonObject {
 [k: string]: unknown

@@ -1013,6 +1013,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session_id}/apps/{seq}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Describe App
+         * @description Describe the app of a tool call. It is there while its plugin is.
+         */
+        get: operations["describe_app_api_v1_sessions__session_id__apps__seq__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session_id}/apps/{seq}/call": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Call App Tool
+         * @description Call a tool for an app. It passes the policy like a call of the agent.
+         */
+        post: operations["call_app_tool_api_v1_sessions__session_id__apps__seq__call_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session_id}/apps/{seq}/page": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read App Page
+         * @description Return the page of an app, for a frame: with a token, or else a ticket.
+         */
+        get: operations["read_app_page_api_v1_sessions__session_id__apps__seq__page_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session_id}/apps/{seq}/resource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read App Resource
+         * @description Return a resource for an app, as MCP has the result of `resources/read`.
+         */
+        get: operations["read_app_resource_api_v1_sessions__session_id__apps__seq__resource_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session_id}/attachments": {
         parameters: {
             query?: never;
@@ -1248,6 +1328,62 @@ export interface components {
         ActivatePlugin: {
             /** Digest */
             digest?: string | null;
+        };
+        /**
+         * AppCall
+         * @description What an app wants to call: a tool of its own server.
+         */
+        AppCall: {
+            /** Arguments */
+            arguments?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Consent
+             * @description The person who looks at the app has agreed to this call.
+             * @default false
+             */
+            consent: boolean;
+            /**
+             * Tool
+             * @description As its server names it.
+             */
+            tool: string;
+        };
+        /**
+         * AppCallAnswer
+         * @description What came of it: one of both.
+         */
+        AppCallAnswer: {
+            /**
+             * Consent Needed
+             * @description Nothing was called: a person has to agree, and this is why. Then ask with `consent`.
+             */
+            consent_needed?: string | null;
+            /**
+             * Result
+             * @description As MCP has the result of `tools/call`.
+             */
+            result?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * AppView
+         * @description An app, for the page that is to show it.
+         */
+        AppView: {
+            /** Plugin */
+            plugin: string;
+            /**
+             * Tool
+             * @description The tool that was called, as MCP describes tools.
+             */
+            tool: {
+                [key: string]: unknown;
+            };
+            /** Ui Resource */
+            ui_resource: string;
         };
         /**
          * ApprovalDecision
@@ -1853,6 +1989,11 @@ export interface components {
          * @description What a plugin asks for. More than that it does not get.
          */
         PermissionsView: {
+            /**
+             * Apps
+             * @description Whether its tools may show pages of their own, walled off from this one.
+             */
+            apps: boolean;
             /** Events */
             events: string[];
             /** Hosts */
@@ -4491,6 +4632,146 @@ export interface operations {
         responses: {
             /** @description Successful Response */
             204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    describe_app_api_v1_sessions__session_id__apps__seq__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of the `tool_use` event that has a `ui_resource`. */
+                seq: number;
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppView"];
+                };
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    call_app_tool_api_v1_sessions__session_id__apps__seq__call_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of the `tool_use` event that has a `ui_resource`. */
+                seq: number;
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AppCall"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppCallAnswer"];
+                };
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    read_app_page_api_v1_sessions__session_id__apps__seq__page_get: {
+        parameters: {
+            query?: {
+                /** @description A ticket, for browsers, which can send no header here. */
+                ticket?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Of the `tool_use` event that has a `ui_resource`. */
+                seq: number;
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description A problem */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemBody"];
+                };
+            };
+        };
+    };
+    read_app_resource_api_v1_sessions__session_id__apps__seq__resource_get: {
+        parameters: {
+            query: {
+                /** @description `ui://...`, of the app's own server. */
+                uri: string;
+            };
+            header?: never;
+            path: {
+                /** @description Of the `tool_use` event that has a `ui_resource`. */
+                seq: number;
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };

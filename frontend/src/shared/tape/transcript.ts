@@ -52,6 +52,8 @@ export type ToolItem = {
   readonly toolUseId: string;
   readonly tool: string;
   readonly plugin: string | null;
+  /** Whether its plugin has a page to show for it (MCP Apps). */
+  readonly hasApp: boolean;
   /** Null while the model still writes it; `inputText` then holds the JSON that has arrived. */
   readonly input: JsonObject | null;
   readonly inputText: string;

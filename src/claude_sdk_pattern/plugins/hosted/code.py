@@ -17,6 +17,8 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 
 from claude_sdk_pattern.plugins.author import SURROUNDINGS, Ask, Caller, JsonObject, PlatformRefusedError, Surroundings
+from claude_sdk_pattern.plugins.hosted.apps import offer_apps
+from claude_sdk_pattern.plugins.hosted.errors import CodeError
 from claude_sdk_pattern.plugins.hosted.protocol import (
     ASK_PREFIX,
     HOOK,
@@ -32,10 +34,6 @@ from claude_sdk_pattern.plugins.hosted.protocol import (
 )
 
 type _Context = ServerRequestContext[Any]
-
-
-class CodeError(Exception):
-    """The plugin's Python has not what its manifest says."""
 
 
 def load_server(spec: CodeSpec, *, is_shared: bool = False) -> Server[Any]:
@@ -55,6 +53,7 @@ def load_server(spec: CodeSpec, *, is_shared: bool = False) -> Server[Any]:
     hooks = {name: _function(spec, name) for name in spec.hooks}
     config = create_sdk_mcp_server(spec.plugin, tools=[_bounded(tool, spec) for tool in tools])
     server: Server[Any] = config["instance"]
+    offer_apps(server, spec, tools)
 
     async def run_hook(_: _Context, params: HookParams) -> HookResult:
         SURROUNDINGS.set(_surroundings(spec))

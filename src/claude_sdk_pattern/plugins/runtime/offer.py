@@ -36,6 +36,7 @@ class Offer:
     Attributes:
         servers: MCP servers, by name.
         owners: the plugin behind each server an agent may see, by the server's name.
+        apps: addresses of the pages that tools show, by the tool's name.
         tool_count: how many tools these servers have. Those that Claude Code starts itself are not known before.
         agents: subagents, by name.
         native_agents: names of the subagents that Claude Code finds in ``folders`` by itself.
@@ -50,6 +51,7 @@ class Offer:
 
     servers: Mapping[str, McpSdkServerConfig] = field(default_factory=dict[str, McpSdkServerConfig])
     owners: Mapping[str, str] = field(default_factory=dict[str, str])
+    apps: Mapping[str, str] = field(default_factory=dict[str, str])
     tool_count: int = 0
     agents: Mapping[str, AgentDefinition] = field(default_factory=dict[str, AgentDefinition])
     native_agents: Sequence[str] = ()

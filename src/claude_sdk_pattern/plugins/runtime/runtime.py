@@ -30,10 +30,12 @@ from claude_sdk_pattern.plugins.hosted.protocol import (
 )
 from claude_sdk_pattern.plugins.personas import offered_profiles
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin, PluginSet
+from claude_sdk_pattern.plugins.runtime.apps import is_for, page_of
 from claude_sdk_pattern.plugins.runtime.forwarding import Reports, ToolFailure, forwarding_server
 from claude_sdk_pattern.plugins.runtime.names import agent_name, owner_of, owners, server_names
 from claude_sdk_pattern.plugins.runtime.native_folders import NativeFolders, needs_folder
 from claude_sdk_pattern.plugins.runtime.offer import Offer, OfferedTool, agents_of
+from claude_sdk_pattern.plugins.runtime.plugin_app import PluginApp
 from claude_sdk_pattern.plugins.runtime.plugin_at_work import (
     HealthReport,
     Platform,
@@ -41,7 +43,7 @@ from claude_sdk_pattern.plugins.runtime.plugin_at_work import (
     RunningSettings,
 )
 from claude_sdk_pattern.plugins.runtime.policy_layers import hooks_of, policy_layer
-from claude_sdk_pattern.plugins.runtime.server_connection import CallFailedError, ServerStartError
+from claude_sdk_pattern.plugins.runtime.server_connection import CallFailedError, ServerConnection, ServerStartError
 from claude_sdk_pattern.policy.gate import PermissionGate
 from claude_sdk_pattern.policy.hooks import Hook
 from claude_sdk_pattern.policy.model import Policy
@@ -203,6 +205,7 @@ class PluginRuntime:
         missing: dict[str, str] = {}
         options: dict[str, Mapping[str, Any]] = {}
         used: list[PluginAtWork] = []
+        apps: dict[str, str] = {}
         tool_count = 0
         place: Path | None = None
         if any(needs_folder(plugin.package) for plugin in plugins):
@@ -234,7 +237,8 @@ class PluginRuntime:
             used.append(at_work)
             hooks += hooks_of(plugin, partial(_run_hook, at_work))
             for name, connection in at_work.servers.items():
-                tool_count += len(connection.tools)
+                tool_count += sum(is_for(tool, "model") for tool in connection.tools)
+                apps |= _apps(plugin, name, connection)
                 servers[name] = forwarding_server(
                     plugin.name, name, connection, reports, max_result_bytes=self._settings.max_result_bytes
                 )
@@ -252,6 +256,7 @@ class PluginRuntime:
         return Offer(
             servers=servers,
             owners=owners(plugins),
+            apps=apps,
             tool_count=tool_count,
             agents=agents,
             native_agents=[
@@ -343,6 +348,42 @@ class PluginRuntime:
         """Return what runs of the plugin of this name."""
         return self._at_work.get(name)
 
+    def app_of(self, name: str, tool: str) -> PluginApp | None:
+        """Return the app that a tool of an active plugin shows.
+
+        Args:
+            name: the plugin's.
+            tool: the tool, as agents name it.
+        """
+        at_work = self._at_work.get(name)
+        if at_work is None:
+            return None
+        reports = Reports(on_failure=lambda failure: None, on_call=self._on_call, redact=self._redact)
+        for server, connection in at_work.servers.items():
+            if (uri := _apps(at_work.plugin, server, connection).get(tool)) is None:
+                continue
+            return PluginApp(
+                plugin=name,
+                server=server,
+                tool=next(one for one in connection.tools if tool == f"mcp__{server}__{one.name}"),
+                uri=uri,
+                hosts=[HostPattern.parse(host) for host in at_work.plugin.package.permissions.hosts],
+                connection=connection,
+                reports=reports,
+                max_result_bytes=self._settings.max_result_bytes,
+            )
+        return None
+
+    def hooks(self, plugins: PluginSet) -> list[Hook]:
+        """Return the hooks of those plugins of a set that are at work, for calls that no agent process makes."""
+        found = ((plugin, self._at_work.get(plugin.name)) for plugin in plugins)
+        return [
+            hook
+            for plugin, at_work in found
+            if at_work is not None
+            for hook in hooks_of(plugin, partial(_run_hook, at_work))
+        ]
+
     async def answer_http(self, name: str, params: HttpParams, *, timeout_seconds: float) -> HttpResult:
         """Have a plugin's router answer an HTTP request.
 
@@ -361,6 +402,13 @@ async def _run_hook(at_work: PluginAtWork, function: str, data: JsonObject, time
         raise CallFailedError("unavailable", f"The plugin {at_work.plugin.name} has no Python.")
     request, what = HookRequest(params=HookParams(function=function, data=data)), f"The hook {function}"
     return (await at_work.code.request(request, HookResult, timeout_seconds=timeout_seconds, what=what)).reply
+
+
+def _apps(plugin: ActivePlugin, server: str, connection: ServerConnection) -> dict[str, str]:
+    if not plugin.package.permissions.apps:
+        return {}
+    pages = ((f"mcp__{server}__{tool.name}", page_of(tool)) for tool in connection.tools)
+    return {tool: page for tool, page in pages if page is not None}
 
 
 def _starts_servers(plugin: ActivePlugin) -> bool:

@@ -19,6 +19,7 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolResult, Implem
 from pydantic import BaseModel
 
 from claude_sdk_pattern import __version__
+from claude_sdk_pattern.plugins.runtime.apps import EXTENSION, PAGE_TYPE
 from claude_sdk_pattern.plugins.runtime.streams import Link
 
 logger = structlog.get_logger(__name__)
@@ -270,7 +271,8 @@ class ServerConnection:
 
 def _session(link: Link) -> ClientSession:
     client = Implementation(name="claude-sdk-pattern", version=__version__)
-    return ClientSession(link.received, link.sent, client_info=client)
+    extensions = {EXTENSION: {"mimeTypes": [PAGE_TYPE]}}
+    return ClientSession(link.received, link.sent, client_info=client, extensions=extensions)
 
 
 async def _list_tools(session: ClientSession) -> Sequence[Tool]:

@@ -10,6 +10,7 @@ const nothing = {
   secrets: [],
   events: [],
   slots: [],
+  apps: false,
 };
 
 function plugin(more: Partial<Plugin>): Plugin {
@@ -86,6 +87,7 @@ test("only what is asked for has a line", () => {
     { kind: "hosts", items: ["a.example"] },
     { kind: "writable", items: ["/srv"] },
   ]);
+  expect(toPermissionLines({ ...nothing, apps: true })).toEqual([{ kind: "apps", items: [] }]);
 });
 
 test("what it brings is named once", () => {

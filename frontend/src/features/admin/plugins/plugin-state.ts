@@ -26,7 +26,8 @@ export function toDoings(plugin: Plugin): Doings {
   };
 }
 
-export type PermissionKind = "tools" | "hosts" | "readable" | "writable" | "secrets" | "events" | "slots";
+export type PermissionKind =
+  "tools" | "hosts" | "readable" | "writable" | "secrets" | "events" | "slots" | "apps";
 
 type Lines<Name> = readonly { readonly kind: Name; readonly items: readonly string[] }[];
 
@@ -38,6 +39,7 @@ export function toPermissionLines({
   secrets,
   events,
   slots,
+  apps,
 }: Permissions): Lines<PermissionKind> {
   const all: Lines<PermissionKind> = [
     { kind: "tools", items: tools },
@@ -48,7 +50,8 @@ export function toPermissionLines({
     { kind: "events", items: events },
     { kind: "slots", items: slots },
   ];
-  return all.filter(({ items }) => items.length > 0);
+  const named = all.filter(({ items }) => items.length > 0);
+  return apps ? [...named, { kind: "apps", items: [] }] : named;
 }
 
 export type InventoryKind =

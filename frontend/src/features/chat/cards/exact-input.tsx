@@ -5,7 +5,7 @@ import type { JsonObject } from "@/shared/tape/transcript";
 import { VisibleText } from "@/shared/ui/visible-text";
 
 /** The input of a call as it was sent: texts in full, everything else as JSON, hidden characters made visible. */
-export function ExactInput({ input }: { readonly input: JsonObject }) {
+export function ExactInput({ input, label }: { readonly input: JsonObject; readonly label?: string }) {
   const { t } = useTranslation();
   const fields = Object.entries(input).map(([name, value]) => ({
     name,
@@ -14,7 +14,7 @@ export function ExactInput({ input }: { readonly input: JsonObject }) {
   const hasHidden = fields.some(({ name, text }) => hasHiddenCharacters(name + text));
   return (
     <div className="pt-3">
-      <p className="pb-1.5 text-xs text-ink-soft">{t("permission.exactInput")}</p>
+      <p className="pb-1.5 text-xs text-ink-soft">{label ?? t("permission.exactInput")}</p>
       <dl
         // A region that scrolls must be reachable with the keyboard.
         // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex

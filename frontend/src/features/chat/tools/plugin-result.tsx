@@ -1,9 +1,9 @@
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useMemo } from "react";
 
+import { useWhole } from "@/features/chat/tools/use-whole";
 import type { UiPart } from "@/shared/api/plugin-ui";
-import { fetchEvent } from "@/shared/api/rest";
 import { useAppStore } from "@/shared/store/app-store";
-import type { ToolItem, ToolResultContent } from "@/shared/tape/transcript";
+import type { ToolItem } from "@/shared/tape/transcript";
 
 const PluginPart = lazy(() =>
   import("@/shared/plugin-ui/plugin-part").then((module) => ({ default: module.PluginPart })),
@@ -33,26 +33,4 @@ export function PluginResult({ item }: { readonly item: ToolItem }) {
       </Suspense>
     </div>
   );
-}
-
-/** The whole of a result. Of a long one the tape that we got has only the beginning, and a renderer needs all of it. */
-function useWhole(result: ToolItem["result"]): ToolResultContent | null {
-  const sessionId = useAppStore((state) => state.sessionId);
-  const [fetched, setFetched] = useState<ToolResultContent | null>(null);
-  const missing = result?.isTruncated === true ? result.seq : null;
-  useEffect(() => {
-    if (missing === null || sessionId === null) return;
-    let isWanted = true;
-    fetchEvent(sessionId, missing).then(
-      (event) => {
-        if (isWanted && event.type === "tool_result") setFetched(event.content);
-      },
-      // The card has a button for it, which says what went wrong.
-      () => undefined,
-    );
-    return () => {
-      isWanted = false;
-    };
-  }, [missing, sessionId]);
-  return missing === null ? (result?.content ?? null) : fetched;
 }

@@ -7,6 +7,7 @@ import { PermissionCard } from "@/features/chat/cards/permission-card";
 import { PlanCard } from "@/features/chat/cards/plan-card";
 import { QuestionCard } from "@/features/chat/cards/question-card";
 import { PluginResult } from "@/features/chat/tools/plugin-result";
+import { ToolApp } from "@/features/chat/tools/tool-app";
 import { ToolIcon } from "@/features/chat/tools/tool-icon";
 import { ToolStateLabel } from "@/features/chat/tools/tool-state-label";
 import { toOwnName, toTarget, toToolName } from "@/features/chat/tools/tool-summary";
@@ -105,6 +106,7 @@ export function ToolCard({ item, children }: ToolCardProps) {
           )}
         </div>
         {item.plugin !== null && item.result && <PluginResult item={item} />}
+        {item.hasApp && <ToolApp item={item} />}
         {item.permission?.resolution && <DecisionLine resolution={item.permission.resolution} />}
         {request && <PermissionCard tool={item.tool} permission={request} />}
         {children}
