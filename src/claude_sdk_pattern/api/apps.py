@@ -132,7 +132,7 @@ async def call_app_tool(
     tool = app.find_tool(body.tool)
     if tool is None:
         raise AppNotFoundError("The plugin has no such tool for this app.")
-    chosen = services.manager.plugins_of(session)
+    chosen = services.manager.plugins.of(session)
     try:
         arguments = await services.app_calls.check(session, chosen, tool, body.arguments, has_consent=body.consent)
     except ConsentNeededError as needed:
@@ -147,7 +147,7 @@ async def call_app_tool(
 
 async def _find(seq: int, session: Session, services: Services) -> PluginApp:
     recorded = await services.log.get(session.id, seq)
-    return services.app_calls.find(None if recorded is None else recorded.event, services.manager.plugins_of(session))
+    return services.app_calls.find(None if recorded is None else recorded.event, services.manager.plugins.of(session))
 
 
 async def _page(app: PluginApp) -> tuple[AppPage, str]:
