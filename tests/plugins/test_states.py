@@ -164,3 +164,10 @@ class PluginLife(RuleBasedStateMachine):
 
 
 TestPluginLife = PluginLife.TestCase
+
+
+def test_showing_apps_is_asked_for_once() -> None:
+    plain, with_apps = Permissions(), Permissions(apps=True)
+    assert added_permissions(plain, with_apps) == with_apps
+    assert asks_for_nothing(added_permissions(with_apps, with_apps))
+    assert asks_for_nothing(added_permissions(with_apps, plain))

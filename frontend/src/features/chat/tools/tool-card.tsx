@@ -106,8 +106,8 @@ export function ToolCard({ item, children }: ToolCardProps) {
           )}
         </div>
         {item.plugin !== null && item.result && <PluginResult item={item} />}
-        {item.hasApp && <ToolApp item={item} />}
         {item.permission?.resolution && <DecisionLine resolution={item.permission.resolution} />}
+        {item.hasApp && <ToolApp item={item} />}
         {request && <PermissionCard tool={item.tool} permission={request} />}
         {children}
       </div>
