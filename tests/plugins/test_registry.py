@@ -514,4 +514,4 @@ async def test_skill_is_named_after_its_archive_or_folder(server: Deployment) ->
     for name in ("hello", "greeting"):
         overview = await server.registry.activate(name, actor="ada")
         assert overview.package is not None
-        assert (overview.package.format, overview.package.inventory.skills) == ("skills", ("greeting",))
+        assert (overview.package.format, overview.package.inventory.skills) == ("skills", (name,))

@@ -281,6 +281,11 @@ class Settings(SecretSettings):
         ge=0,
         description="From so many tools of plugins on, the model is not given them all but looks up those it needs.",
     )
+    enable_subagent_resume: bool = Field(
+        default=False,
+        description="Whether an agent may go on with a subagent that has ended (`SendMessage`), "
+        "which remembers what it did.",
+    )
     max_workspace_mb: int = Field(
         default=5120,
         ge=1,

@@ -36,6 +36,9 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 # An MCP tool that has not answered by then has hung; the CLI's own limit is over a day.
 MCP_TOOL_TIMEOUT_MS = 60_000
 
+# With it, an agent writes to a subagent that has ended.
+_RESUME_TOOL = "SendMessage"
+
 # What the gateway may need to notice the end of its own limits on a busy machine.
 _GATEWAY_MARGIN_SECONDS = 10.0
 
@@ -120,8 +123,11 @@ class OptionsBuilder:
             strict_mcp_config=not offer.starts_servers,
             mcp_servers=dict(offer.servers),
             agents=_agents(profile, offer) or None,
-            # Those in Claude Code's own format are found by Claude Code, and can only be denied.
-            disallowed_tools=[f"Agent({name})" for name in offer.native_agents if not _may_call(profile, name)],
+            disallowed_tools=[
+                # Those in Claude Code's own format are found by Claude Code, and can only be denied.
+                *(f"Agent({name})" for name in offer.native_agents if not _may_call(profile, name)),
+                *([] if settings.enable_subagent_resume else [_RESUME_TOOL]),
+            ],
             skills=_skills(profile),
             plugins=[{"type": "local", "path": str(folder)} for folder in offer.folders.values()],
             settings=_settings(offer),
