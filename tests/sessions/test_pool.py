@@ -69,8 +69,10 @@ class Supply:
         return sum(process.is_alive and process.profile == profile for process in self.started)
 
 
-def pool_of(supply: Supply, *, size: int = 2, max_age: float = FOREVER, key: float = FOREVER) -> WarmPool[Process]:
-    return WarmPool(supply, PoolLimits(size=size, max_age_seconds=max_age, key_seconds=key))
+def pool_of(
+    supply: Supply, *, size: int = 2, max_age: float = FOREVER, key: float = FOREVER, pause: float = 0
+) -> WarmPool[Process]:
+    return WarmPool(supply, PoolLimits(size=size, max_age_seconds=max_age, key_seconds=key, pause_seconds=pause))
 
 
 async def settle() -> None:
@@ -90,6 +92,23 @@ async def test_one_that_is_taken_is_replaced() -> None:
     assert taken.is_alive
     assert [process.discarded for process in supply.started] == [0, 1, 1]
     assert supply.most_at_once == 1
+
+
+async def test_whoever_takes_one_has_a_moment_for_themselves_before_the_next_is_started() -> None:
+    supply = Supply()
+    async with pool_of(supply, pause=0.05) as pool:
+        await pool.wait_filled()
+        pool.adopt(DEFAULT)
+        await settle()
+        pool.adopt(DEFAULT)
+        await settle()
+        assert len(supply.started) == 2
+
+        async def full() -> bool:
+            return pool.size == 2
+
+        await eventually(full)
+        assert len(supply.started) == 4
 
 
 async def test_one_that_dies_unused_is_replaced_before_anybody_asks() -> None:

@@ -362,10 +362,11 @@ class Settings(SecretSettings):
         ge=0,
         description="Sessions that may wait for an agent process while all are at work; further messages are refused.",
     )
-    max_concurrent_starts: int = Field(
-        default=2,
+    max_concurrent_starts: int | None = Field(
+        default=None,
         ge=1,
-        description="Agent processes that may be starting at the same time.",
+        description="Agent processes that may be starting at the same time, each of which keeps a processor busy. "
+        "Unset: half as many as there are processors.",
     )
     pool_max_age_seconds: float = Field(
         default=1800.0,

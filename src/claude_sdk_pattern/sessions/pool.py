@@ -50,17 +50,20 @@ class PoolSupply[Process: Poolable](Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolLimits:
-    """How much is kept warm, and for how long. All in seconds but ``size``.
+    """How much is kept warm, and for how long. Durations in seconds.
 
     Attributes:
         size: processes of the default profile; also the most that are kept for other profiles together.
         max_age_seconds: after which an unused process is replaced.
         key_seconds: how long a profile other than the default is kept ready after its last use.
+        pause_seconds: how long the next start waits after a process was taken, so that whoever took it has the
+            processor for its first answer.
     """
 
     size: int
     max_age_seconds: float
     key_seconds: float
+    pause_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class WarmPool[Process: Poolable]:
         self._last_used: dict[AgentProfile, float] = {}
         self._losing: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
+        self._is_taken_from = False
         self._filled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -119,6 +123,7 @@ class WarmPool[Process: Poolable]:
     def adopt(self, profile: AgentProfile) -> Process | None:
         """Return a process that fits, or None. It is the caller's from now on."""
         self._last_used[profile] = self._now()
+        self._is_taken_from = True
         self._changed.set()
         queue = self._ready.get(profile, deque())
         while queue:
@@ -153,6 +158,11 @@ class WarmPool[Process: Poolable]:
             if missing is None:
                 self._filled.set()
                 await self._wait_for_change()
+                continue
+            if self._is_taken_from:
+                # Once for each start, however many are taken meanwhile.
+                await asyncio.sleep(self._limits.pause_seconds)
+                self._is_taken_from = False
                 continue
             try:
                 process = await self._supply.start_warm(missing)

@@ -1,6 +1,7 @@
 """ProcessFactory: starts agent processes, fresh ones and ones that continue a conversation."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import override
@@ -87,7 +88,9 @@ class ProcessFactory:
         self._records = records
         self._plugins = plugins
         self._transcripts = TranscriptStore(database, project_key=TRANSCRIPT_PROJECT)
-        self._starting = asyncio.Semaphore(settings.max_concurrent_starts)
+        # The other half is for the agents that answer, and for the server.
+        starts = settings.max_concurrent_starts or max(1, (os.cpu_count() or 1) // 2)
+        self._starting = asyncio.Semaphore(starts)
         self._living: set[AgentProcess] = set()
 
     async def start_warm(self, profile: AgentProfile) -> AgentProcess:
