@@ -200,6 +200,12 @@ async def test_the_overview_shows_processes_and_costs(
         (process,) = (one for one in found["items"] if one["session_id"] == session)
         assert process["owner_name"] == who["username"]
         assert process["rss_bytes"] > 0
+
+    async def is_billed() -> bool:
+        # A moment after its result.
+        return (await eve.get(f"/api/v1/sessions/{session}")).json()["cost_usd"] > 0
+
+    await eventually(is_billed)
     seen: dict[str, dict[str, Any]] = {}
     cursor = None
     while True:

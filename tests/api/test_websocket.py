@@ -520,14 +520,6 @@ async def test_resume_brings_the_agent_up_before_the_first_message(server: Serve
         assert session["status"] == "idle"
 
 
-async def test_the_agent_comes_up_while_its_message_is_being_written(server: Server, alice: httpx2.AsyncClient) -> None:
-    async with server.chat(alice) as chat:
-        assert (await chat.until("hello"))["status"] == "hibernated"
-        await chat.send(type="presence", state="active")
-        await chat.send(type="presence", state="typing")
-        await chat.until("status", status="idle")
-
-
 # --- bad frames -------------------------------------------------------------------------------------------------
 
 BAD_FRAMES: dict[str, str | bytes] = {

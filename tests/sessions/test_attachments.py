@@ -115,7 +115,7 @@ async def test_attached_pictures_are_remembered_by_a_process_that_resumes(chat: 
     report = await chat.attach("report.pdf", pdf(1000))
     await chat.ask("what is in the file", attachments=[report.attachment_id])
     await chat.until_status("idle")
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     await chat.ask("say exactly: awake")
     assert [source["media_type"] for source in shown(chat)] == ["application/pdf"]
 

@@ -412,7 +412,7 @@ async def test_a_sleeping_session_wakes_with_its_memory_and_its_files(chat: Chat
     await chat.ask("remember that the word is heron")
     await bash(chat, "echo kept > file.txt")
     tree = process_tree(chat)
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     await chat.until_status("hibernated")
     _, alive = await asyncio.to_thread(psutil.wait_procs, tree, timeout=10)
     assert alive == []
@@ -423,7 +423,7 @@ async def test_a_sleeping_session_wakes_with_its_memory_and_its_files(chat: Chat
 
 async def test_a_sleeping_session_can_be_woken_before_its_next_message(chat: Chat) -> None:
     await chat.ask("say exactly: x")
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     await chat.until_status("hibernated")
     await chat.conversation.wake()
     await chat.until_status("idle")
@@ -601,7 +601,7 @@ async def test_settings_in_a_workspace_are_not_obeyed(chat: Chat) -> None:
     folder = workspace(chat) / ".claude"
     folder.mkdir()
     (folder / "settings.json").write_bytes(orjson.dumps(settings))
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     text, _ = await chat.ask("say exactly: still through the gateway")
     assert text == "still through the gateway"
     assert not (workspace(chat) / "hook-ran").exists()
@@ -654,7 +654,7 @@ async def test_the_private_folder_of_a_process_goes_with_it(chat: Chat) -> None:
     await chat.ask("say exactly: x")
     folder = chat.platform.data_dir / "agents" / process_of(chat).process_id
     assert folder.is_dir()
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     assert not folder.exists()
 
 

@@ -255,7 +255,7 @@ async def test_an_agent_is_brought_back_for_a_message_that_is_being_written_unle
     async with opened(max_sessions=1) as first:
         await first.ask("remember: apple")
         await first.until_status("idle")
-        await first.conversation.hibernate()
+        await first.fall_asleep()
         await first.until_status("hibernated")
         first.conversation.expect_message()
         first.conversation.expect_message()

@@ -181,5 +181,5 @@ async def test_a_process_that_has_ended_has_no_record(platform: Platform) -> Non
         process = chat.conversation.process
         assert process is not None
         assert (path.stem, orjson.loads(path.read_bytes())["pid"]) == (process.process_id, process.pid)
-        await chat.conversation.hibernate()
+        await chat.fall_asleep()
         assert list(records.iterdir()) == []

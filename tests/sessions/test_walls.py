@@ -92,7 +92,7 @@ async def test_an_agent_works_in_a_workspace_that_the_server_has_filled(platform
         attached = await chat.attach("data.txt", b"attached")
         await chat.ask("say exactly: seen", attachments=[attached.attachment_id])
         assert await bash(chat, "echo more >> attachments/data.txt && cat attachments/data.txt") == "attachedmore"
-        await chat.conversation.hibernate()
+        await chat.fall_asleep()
         # The server's own hand, as after a rewind.
         (chat.workspace / "folder").mkdir(mode=0o700)
         (chat.workspace / "folder" / "file").touch(mode=0o600)
@@ -107,7 +107,7 @@ async def test_what_hangs_on_a_link_in_a_workspace_is_not_given_to_the_agent(
     (outside / "file").write_text("not the agent's")
     async with await platform.chat() as chat:
         await bash(chat, f"ln -s {outside} folder; ln -s {outside}/file file")
-        await chat.conversation.hibernate()
+        await chat.fall_asleep()
         assert await bash(chat, "cat file folder/file 2>/dev/null; echo done") == "done"
     assert {path.stat().st_uid for path in (outside, outside / "file")} == {os.getuid()}
 
@@ -124,7 +124,7 @@ async def test_files_of_a_workspace_never_configure_the_agent(platform: Platform
     servers = {"mcpServers": {"planted": {"command": "touch", "args": ["ran-a-server"]}}}
     async with await platform.chat() as chat:
         await chat.ask("say exactly: first")
-        await chat.conversation.hibernate()
+        await chat.fall_asleep()
         planted = chat.workspace
         (planted / ".claude").mkdir()
         for name in ("settings.json", "settings.local.json"):
@@ -230,7 +230,7 @@ async def test_a_token_is_worth_nothing_once_its_process_has_ended(running: Runn
             return int(line.split()[1])
 
         assert await status("/v1/models") == 403
-        await chat.conversation.hibernate()
+        await chat.fall_asleep()
         assert await status("/v1/models") == 401
 
 

@@ -127,6 +127,15 @@ class Chat:
         """Read on until the session has this status."""
         await self.until(lambda event: isinstance(event, events.Status) and event.status == status)
 
+    async def fall_asleep(self) -> None:
+        """Have the session give its process up, when its turn is over: that is a moment after the result."""
+
+        async def is_quiet() -> bool:
+            return not self.conversation.is_busy
+
+        await eventually(is_quiet)
+        await self.conversation.hibernate()
+
     async def ask(self, text: str, *, attachments: Sequence[str] = ()) -> tuple[str, events.Result]:
         """Send a message and return the whole answer and how its turn ended."""
         accepted = await self.say(text, attachments=attachments)

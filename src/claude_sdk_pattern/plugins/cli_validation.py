@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -89,7 +89,7 @@ class CliValidator:
         with tempfile.TemporaryDirectory(prefix="plugin-check-") as temporary:
             folder = Path(temporary) / "plugin"
             try:
-                skills = await asyncio.to_thread(_write_skills, packages, folder)
+                skills = await _written(_write_skills, packages, folder)
             except OSError:
                 return None
             found = await self._run(folder, Path(temporary))
@@ -107,7 +107,7 @@ class CliValidator:
             folder = package.root
             if not is_native(package):
                 folder = Path(temporary) / "plugin"
-                await asyncio.to_thread(write_native_copy, package, folder)
+                await _written(write_native_copy, package, folder)
             found = await self._run(folder, Path(temporary))
         if isinstance(found, str):
             return Findings(errors=(PluginProblem(file=".", message=f"could not be checked: Claude Code {found}"),))
@@ -172,6 +172,16 @@ def _write_skills(packages: Sequence[PluginPackage], folder: Path) -> dict[str, 
             shutil.copyfile(skill / SKILL_FILE, target / SKILL_FILE)
             skills[target.name] = index, f"skills/{name}/{SKILL_FILE}"
     return skills
+
+
+async def _written[**P, T](write: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Write in a thread, and to the end even if nobody waits: the folder is deleted next."""
+    writing = asyncio.create_task(asyncio.to_thread(write, *args, **kwargs))
+    try:
+        return await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait({writing})
+        raise
 
 
 def _problems(part: dict[str, Any], folder: Path) -> Iterator[tuple[PluginProblem, bool]]:
