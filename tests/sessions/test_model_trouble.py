@@ -327,7 +327,7 @@ async def test_a_spent_budget_stops_a_running_turn_and_every_message_after_it(sq
             assert [item.type for item in chat.seen].count("tool_result") == 1, "the tool still ran"
             assert asked(chat, "run bash: echo hi") == 1, "and the request with its result was refused"
             assert (await chat.ask("say exactly: once more"))[1].subtype == "error_max_budget"
-            await chat.conversation.hibernate()
+            await chat.fall_asleep()
             assert (await chat.ask("say exactly: after sleep"))[1].subtype == "error_max_budget"
             assert asked(chat, "once more") == asked(chat, "after sleep") == 0
         async with await platform.chat() as other:

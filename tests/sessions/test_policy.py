@@ -405,4 +405,4 @@ async def test_after_it_slept_an_agent_still_has_a_home_that_it_may_read_of(plat
             await chat.ask(f"read file {home}/projects/result.txt")
             (result,) = [item.event for item in chat.seen if isinstance(item.event, events.ToolResult)]
             assert "does not exist" in str(result.content)
-            await chat.conversation.hibernate()
+            await chat.fall_asleep()

@@ -105,7 +105,7 @@ async def test_an_agent_that_lost_its_transcript_goes_on_and_people_are_told_onc
 ) -> None:
     _, ended = await chat.ask("remember that the word is heron")
     shown = [item.frame for item in chat.seen if item.type != "stream_event"]
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     await forget(platform, chat, since=None if is_all else ended.checkpoint)
     text, ended = await chat.ask("what did I tell you earlier?")
     assert ended.subtype == "success"
@@ -114,7 +114,7 @@ async def test_an_agent_that_lost_its_transcript_goes_on_and_people_are_told_onc
     stored = {item.frame for item in await chat.tape()}
     assert stored.issuperset(shown)
     await chat.ask("remember that the word is egret")
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     assert "egret" in (await chat.ask("what did I tell you earlier?"))[0]
     assert notices(chat) == ["memory_lost"]
 
@@ -126,11 +126,11 @@ async def test_nobody_is_told_of_a_loss_where_nothing_was_lost(platform: Platfor
     await platform.model.wait_for_request(lambda request: b"hang" in request.raw_body)
     chat.conversation.interrupt()
     await chat.until_type(events.Result, turn_id=accepted.turn_id)
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     await chat.ask("remember that the word is heron")
     for text in ("fail with status 400 1 times", "run bash: ls", "/compact"):
         await chat.ask(text)
-        await chat.conversation.hibernate()
+        await chat.fall_asleep()
     accepted = await chat.say("stream 2000 tokens at 50 tokens per second")
     await chat.until_type(events.StreamEvent)
     process = chat.conversation.process
@@ -144,7 +144,7 @@ async def test_nobody_is_told_of_a_loss_where_nothing_was_lost(platform: Platfor
     for session_id in (fork.id, fork_of_fork.id):
         async with await platform.watch(session_id) as copy:
             assert "grey" in (await copy.ask("what did I tell you earlier?"))[0]
-            await copy.conversation.hibernate()
+            await copy.fall_asleep()
             assert "grey" in (await copy.ask("what did I tell you earlier?"))[0]
             assert notices(copy) == []
     assert notices(chat) == []
@@ -156,7 +156,7 @@ async def test_a_session_whose_first_turn_left_no_transcript_has_lost_nothing(pl
     await platform.model.wait_for_request(lambda request: b"hang" in request.raw_body)
     chat.conversation.interrupt()
     await chat.until_type(events.Result, turn_id=accepted.turn_id)
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     await forget(platform, chat)
     assert (await chat.ask("say exactly: first answer"))[0] == "first answer"
     assert notices(chat) == []
@@ -169,10 +169,10 @@ async def test_an_agent_told_to_forget_stays_without_memory_and_nothing_counts_a
     await chat.ask("remember that the word is heron")
     await chat.ask("/clear")
     assert notices(chat) == ["memory_cleared"]
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     assert "heron" not in (await chat.ask("what did I tell you earlier?"))[0]
     await chat.ask("remember that the word is egret")
-    await chat.conversation.hibernate()
+    await chat.fall_asleep()
     text, _ = await chat.ask("what did I tell you earlier?")
     assert "egret" in text
     assert notices(chat) == ["memory_cleared"]

@@ -81,6 +81,6 @@ async def test_a_resumed_process_still_demands_data(platform: Platform) -> None:
     async with await platform.chat(output_schema=SCHEMA) as chat:
         await chat.ask("say exactly: here")
         await chat.until_status("idle")
-        await chat.conversation.hibernate()
+        await chat.fall_asleep()
         _, ended = await chat.ask("say exactly: again")
         assert (ended.subtype, ended.structured_output) == ("success", FITTING)

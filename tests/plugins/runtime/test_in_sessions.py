@@ -164,7 +164,7 @@ async def test_what_claude_code_could_not_load_is_shown_and_marks_the_plugin(
         assert "plugin:odd:gone is failed" in notice.message
         # Where Claude Code starts servers of plugins, those that a workspace names are none of them.
         (chat.workspace / ".mcp.json").write_text('{"mcpServers": {"planted": {"command": "/bin/sleep"}}}')
-        await chat.conversation.hibernate()
+        await chat.fall_asleep()
         await chat.ask("say exactly: and again")
         (_, notice) = [event for event in seen(chat, events.Notice) if event.code == "plugin_not_loaded"]
         assert "planted" not in notice.message
