@@ -41,6 +41,11 @@ _MOVE_HEAD: Final = update(AuditHeadRow)
 _ANCHOR_EVERY: Final = 100
 
 
+# What comes within so long is one transaction. Most entries are of messages, which are on their way to an agent now,
+# and a thread that writes would keep the event loop from that.
+_GATHER_SECONDS = 0.01
+
+
 class AuditAction(StrEnum):
     """What is recorded; ``docs/audit.md`` says what each means and what its target and details are."""
 
@@ -221,6 +226,7 @@ class AuditLog:
 
     async def _write_waiting(self) -> None:
         while self._waiting:
+            await asyncio.sleep(_GATHER_SECONDS)
             batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
             try:
                 head = await self._write(batch)

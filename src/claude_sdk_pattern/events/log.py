@@ -281,12 +281,14 @@ class EventLog:
             (made, made.recorded(outcome, short) if isinstance(outcome, int) else outcome)
             for made, outcome in zip(drafts, outcomes, strict=True)
         ]
-        self._hub.publish([end for _, end in ends if isinstance(end, RecordedEvent)])
+        # Whoever waits for an event goes on before those who watch are told: the agent gets a message before its echo
+        # is sent. Both happen before anything else runs.
         for made, end in ends:
             if isinstance(end, RecordedEvent):
                 _resolve(made, end)
             else:
                 _reject(made, end)
+        self._hub.publish([end for _, end in ends if isinstance(end, RecordedEvent)])
 
     def _give_up(self, drafts: list[Draft], error: BaseException) -> None:
         if not drafts:
