@@ -103,3 +103,13 @@ async def sign_in(server: Server, browser: Browser) -> AsyncGenerator[SignIn]:
     # The answer to "am I signed in?" before anybody is, to a file that is too large, and to one that is not good.
     known = ("401", "413", "422", *expected)
     assert [text for text in complaints if not any(part in text for part in known)] == []
+
+
+@pytest.fixture
+async def without_plugins(server: Server) -> AsyncGenerator[None]:
+    """The server is shared: what a test adds to it goes away, whatever becomes of the test."""
+    yield
+    async with server.client("ada") as ada:
+        for plugin in (await ada.get("/api/v1/plugins")).json()["items"]:
+            await ada.post(f"/api/v1/plugins/{plugin['name']}/deactivate")
+            (await ada.delete(f"/api/v1/plugins/{plugin['name']}")).raise_for_status()

@@ -1,6 +1,7 @@
 """What the browser tests do again and again."""
 
 from playwright.async_api import Locator, Page
+from tests.support.server import Server
 
 
 async def say(page: Page, text: str) -> None:
@@ -23,3 +24,11 @@ def conversation(page: Page) -> Locator:
 def stop_button(page: Page) -> Locator:
     """Return the button that is there while a turn runs."""
     return page.get_by_role("button", name="Stop")
+
+
+async def activate_plugin(server: Server, name: str, archive: bytes) -> None:
+    """Upload a plugin and put it to work, as an operator."""
+    async with server.client("ada") as ada:
+        files = {"file": ("plugin.zip", archive, "application/zip")}
+        (await ada.post("/api/v1/plugins", files=files)).raise_for_status()
+        (await ada.post(f"/api/v1/plugins/{name}/activate")).raise_for_status()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import FrameLocator, Page, expect
 from tests.browser.conftest import SignIn
-from tests.browser.steps import conversation, message_box, say
+from tests.browser.steps import activate_plugin, conversation, message_box, say
 from tests.support.plugins import manifest, zipped
 from tests.support.plugins_at_work import EXAMPLES
 from tests.support.server import Server
@@ -44,23 +44,6 @@ def poll() -> bytes:
     return zipped({file.name: file.read_bytes() for file in (EXAMPLES / "poll").iterdir() if file.is_file()})
 
 
-@pytest.fixture
-async def without_plugins(server: Server) -> AsyncGenerator[None]:
-    """The server is shared: what a test adds to it goes away, whatever becomes of the test."""
-    yield
-    async with server.client("ada") as ada:
-        for plugin in (await ada.get("/api/v1/plugins")).json()["items"]:
-            await ada.post(f"/api/v1/plugins/{plugin['name']}/deactivate")
-            (await ada.delete(f"/api/v1/plugins/{plugin['name']}")).raise_for_status()
-
-
-async def activate(server: Server, name: str, archive: bytes) -> None:
-    async with server.client("ada") as ada:
-        files = {"file": ("plugin.zip", archive, "application/zip")}
-        (await ada.post("/api/v1/plugins", files=files)).raise_for_status()
-        (await ada.post(f"/api/v1/plugins/{name}/activate")).raise_for_status()
-
-
 async def ask_poll(page: Page) -> FrameLocator:
     """Have the agent begin a poll, and return its page."""
     given = {"question": "Tea or coffee?", "options": ["Tea", "Coffee"]}
@@ -73,7 +56,7 @@ async def ask_poll(page: Page) -> FrameLocator:
 async def test_a_poll_is_shown_and_a_vote_is_counted_when_the_person_agrees(
     server: Server, sign_in: SignIn, scheme: str
 ) -> None:
-    await activate(server, "poll", poll())
+    await activate_plugin(server, "poll", poll())
     page = await sign_in(color_scheme=scheme)
     app = await ask_poll(page)
     await expect(app.get_by_role("heading")).to_have_text("Tea or coffee?")
@@ -131,7 +114,7 @@ HELD = ["Content Security Policy", "sandboxed", "Blocked", "denied", "frame", "U
 
 async def test_a_hostile_page_reaches_nothing(server: Server, sign_in: SignIn) -> None:
     async with outside() as world:
-        await activate(
+        await activate_plugin(
             server, "weather", weather((PAGES / "hostile.html").read_text().replace("{{outside}}", world.url))
         )
         page = await sign_in(expected_errors=HELD)
@@ -178,7 +161,7 @@ FLOODS = {
 async def test_an_app_that_sends_too_much_is_closed_and_the_page_goes_on(
     server: Server, sign_in: SignIn, code: str
 ) -> None:
-    await activate(server, "weather", weather(f"<script>{HELLO}{code}</script>"))
+    await activate_plugin(server, "weather", weather(f"<script>{HELLO}{code}</script>"))
     page = await sign_in()
     await show_forecast(page)
     await expect(conversation(page).get_by_role("note")).to_have_text(
@@ -190,7 +173,7 @@ async def test_an_app_that_sends_too_much_is_closed_and_the_page_goes_on(
 
 
 async def test_an_app_that_never_ends_keeps_nobody_waiting(server: Server, sign_in: SignIn) -> None:
-    await activate(server, "weather", weather(f"<script>{HELLO} for (;;) {{}}</script>"))
+    await activate_plugin(server, "weather", weather(f"<script>{HELLO} for (;;) {{}}</script>"))
     page = await sign_in()
     await show_forecast(page)
     await expect(page.locator("iframe")).to_have_count(1)
@@ -227,7 +210,7 @@ setInterval(show);
 async def test_what_an_app_may_not_have_is_refused_and_it_grows_no_higher_than_it_may(
     server: Server, sign_in: SignIn
 ) -> None:
-    await activate(server, "weather", weather(f"<body></body><script>{HELLO}{ODD}</script>"))
+    await activate_plugin(server, "weather", weather(f"<body></body><script>{HELLO}{ODD}</script>"))
     page = await sign_in(expected_errors=["404"])
     app = await show_forecast(page)
     question = page.get_by_role("region", name="The app of weather wants to use forecast")
@@ -248,7 +231,7 @@ async def test_what_an_app_may_not_have_is_refused_and_it_grows_no_higher_than_i
 async def test_a_link_is_opened_when_the_person_agrees(server: Server, sign_in: SignIn) -> None:
     async with outside() as world:
         link = f"post({{ id: 1, method: 'ui/open-link', params: {{ url: '{world.url}/docs' }} }});"
-        await activate(server, "weather", weather(f"<script>{HELLO}{link}</script>"))
+        await activate_plugin(server, "weather", weather(f"<script>{HELLO}{link}</script>"))
         page = await sign_in()
         await show_forecast(page)
         question = page.get_by_role("region", name="The app of weather wants to open a page elsewhere")
@@ -262,7 +245,7 @@ async def test_a_link_is_opened_when_the_person_agrees(server: Server, sign_in: 
 
 
 async def test_an_app_fits_a_phone(server: Server, sign_in: SignIn) -> None:
-    await activate(server, "poll", poll())
+    await activate_plugin(server, "poll", poll())
     page = await sign_in(viewport={"width": 390, "height": 844}, has_touch=True)
     app = await ask_poll(page)
     await app.get_by_role("button", name="Tea").click()

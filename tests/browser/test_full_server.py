@@ -32,6 +32,16 @@ def quiet_line(page: Page) -> Locator:
     return page.get_by_test_id("quiet-line")
 
 
+async def put_to_sleep(first: Page, second: Page, *, word: str) -> None:
+    """Have one agent told a word, and another one take its place."""
+    await say(first, f"remember that the word is {word}")
+    await expect(conversation(first)).to_contain_text("I will remember")
+    await expect(stop_button(first)).to_have_count(0)
+    await say(second, "say exactly: my turn")
+    await expect(quiet_line(first)).to_contain_text("Asleep. The next message wakes it.")
+    await expect(conversation(second).get_by_text("my turn", exact=True)).to_be_visible()
+
+
 async def test_whoever_waits_for_an_agent_sees_the_place_in_line(sign_in: SignIn) -> None:
     first, second = await sign_in(), await sign_in()
     await say(first, "stream 2000 tokens at 20 tokens per second")
@@ -45,12 +55,7 @@ async def test_whoever_waits_for_an_agent_sees_the_place_in_line(sign_in: SignIn
 
 async def test_a_session_that_was_put_to_sleep_says_so_and_is_woken(sign_in: SignIn) -> None:
     first, second = await sign_in(), await sign_in()
-    await say(first, "remember that the word is heron")
-    await expect(conversation(first)).to_contain_text("I will remember")
-    await expect(stop_button(first)).to_have_count(0)
-    await say(second, "say exactly: my turn")
-    await expect(quiet_line(first)).to_contain_text("Asleep. The next message wakes it.")
-    await expect(conversation(second).get_by_text("my turn", exact=True)).to_be_visible()
+    await put_to_sleep(first, second, word="heron")
     await expect(stop_button(second)).to_have_count(0)
     await first.get_by_role("button", name="Wake").click()
     await expect(quiet_line(first)).to_have_count(0)
@@ -61,12 +66,7 @@ async def test_a_session_that_was_put_to_sleep_says_so_and_is_woken(sign_in: Sig
 
 async def test_a_sleeping_agent_is_there_when_its_message_is_written(sign_in: SignIn, server: Server) -> None:
     first, second = await sign_in(), await sign_in()
-    await say(first, "remember that the word is egret")
-    await expect(conversation(first)).to_contain_text("I will remember")
-    await expect(stop_button(first)).to_have_count(0)
-    await say(second, "say exactly: my turn")
-    await expect(quiet_line(first)).to_contain_text("Asleep")
-    await expect(conversation(second).get_by_text("my turn", exact=True)).to_be_visible()
+    await put_to_sleep(first, second, word="egret")
     async with server.client() as alice:
         # Its slot is free then.
         (await alice.delete(f"/api/v1/sessions/{second.url.rsplit('/', 1)[-1]}")).raise_for_status()

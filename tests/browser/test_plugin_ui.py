@@ -4,13 +4,12 @@ Real: Chromium, the built app, the server process, the CLI, the plugin's process
 """
 
 import json
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, Route, expect
 from tests.browser.conftest import SignIn
-from tests.browser.steps import conversation, message_box, say
+from tests.browser.steps import activate_plugin, conversation, message_box, say
 from tests.support.plugins import manifest, zipped
 from tests.support.plugins_at_work import EXAMPLES
 from tests.support.server import Server
@@ -53,23 +52,6 @@ def weather(code: str, *slots: str, style: str | None = None) -> bytes:
     return zipped(files | ({} if style is None else {"ui/part.css": style}))
 
 
-@pytest.fixture
-async def without_plugins(server: Server) -> AsyncGenerator[None]:
-    """The server is shared: what a test adds to it goes away, whatever becomes of the test."""
-    yield
-    async with server.client("ada") as ada:
-        for plugin in (await ada.get("/api/v1/plugins")).json()["items"]:
-            await ada.post(f"/api/v1/plugins/{plugin['name']}/deactivate")
-            (await ada.delete(f"/api/v1/plugins/{plugin['name']}")).raise_for_status()
-
-
-async def activate(server: Server, name: str, archive: bytes) -> None:
-    async with server.client("ada") as ada:
-        files = {"file": ("plugin.zip", archive, "application/zip")}
-        (await ada.post("/api/v1/plugins", files=files)).raise_for_status()
-        (await ada.post(f"/api/v1/plugins/{name}/activate")).raise_for_status()
-
-
 async def ask_for_forecast(page: Page) -> None:
     await say(page, "call tool mcp__weather__forecast with {}")
     await page.get_by_role("button", name="Allow", exact=True).click()
@@ -80,7 +62,7 @@ async def ask_for_forecast(page: Page) -> None:
 async def test_a_chart_is_drawn_in_the_conversation_and_obeys_its_settings(
     server: Server, sign_in: SignIn, scheme: str
 ) -> None:
-    await activate(server, "chart", chart())
+    await activate_plugin(server, "chart", chart())
     page = await sign_in(color_scheme=scheme)
     controls = page.get_by_role("group", name="Of plugins")
     await controls.get_by_role("button", name="Draw a chart").click()
@@ -102,7 +84,7 @@ async def test_a_chart_is_drawn_in_the_conversation_and_obeys_its_settings(
 
 
 async def test_what_plugins_show_fits_a_phone(server: Server, sign_in: SignIn) -> None:
-    await activate(server, "chart", chart())
+    await activate_plugin(server, "chart", chart())
     page = await sign_in(viewport={"width": 390, "height": 844}, has_touch=True)
     await page.get_by_role("button", name="Draw a chart").click()
     await page.get_by_role("button", name="Allow", exact=True).click()
@@ -134,7 +116,7 @@ export function Part() {
 
 
 async def test_a_renderer_that_throws_leaves_the_conversation_alive(server: Server, sign_in: SignIn) -> None:
-    await activate(server, "weather", weather(BROKEN, *SLOTS))
+    await activate_plugin(server, "weather", weather(BROKEN, *SLOTS))
     page = await sign_in(expected_errors=["broken on purpose"])
     await ask_for_forecast(page)
     card = page.get_by_test_id("tool-card").first
@@ -158,7 +140,7 @@ async def test_a_renderer_that_throws_leaves_the_conversation_alive(server: Serv
 async def test_a_module_that_is_no_good_is_a_note_in_its_place(
     server: Server, sign_in: SignIn, code: str, failing: str
 ) -> None:
-    await activate(server, "weather", weather(code, "input-extension"))
+    await activate_plugin(server, "weather", weather(code, "input-extension"))
     page = await sign_in(expected_errors=[failing])
     await expect(page.get_by_role("group", name="Of plugins").get_by_role("note")).to_be_visible()
     await say(page, "say exactly: still here")
@@ -166,7 +148,7 @@ async def test_a_module_that_is_no_good_is_a_note_in_its_place(
 
 
 async def test_components_share_react_and_know_the_page_in_every_slot(server: Server, sign_in: SignIn) -> None:
-    await activate(server, "weather", weather(EVERYWHERE, *SLOTS))
+    await activate_plugin(server, "weather", weather(EVERYWHERE, *SLOTS))
     page = await sign_in(color_scheme="dark")
     controls = page.get_by_role("group", name="Of plugins")
     await controls.get_by_role("button", name="weather 0").click()
@@ -191,7 +173,7 @@ async def test_components_come_and_go_with_their_plugin_while_the_page_is_open(s
     page = await sign_in(username="ada")
     controls = page.get_by_role("group", name="Of plugins")
     await expect(controls).to_have_count(0)
-    await activate(server, "weather", weather(EVERYWHERE, "input-extension"))
+    await activate_plugin(server, "weather", weather(EVERYWHERE, "input-extension"))
     await page.get_by_role("link", name="Administration").click()
     await page.get_by_role("link", name="Plugins").click()
     row = page.get_by_role("listitem", name="weather")
@@ -212,7 +194,7 @@ async def test_components_come_and_go_with_their_plugin_while_the_page_is_open(s
 
 
 async def test_a_file_that_was_altered_on_its_way_is_not_run(server: Server, sign_in: SignIn) -> None:
-    await activate(server, "weather", weather(EVERYWHERE, "input-extension"))
+    await activate_plugin(server, "weather", weather(EVERYWHERE, "input-extension"))
     page = await sign_in(expected_errors=["integrity", "cannot be loaded"])
 
     async def alter(route: Route) -> None:
@@ -228,7 +210,7 @@ async def test_a_file_that_was_altered_on_its_way_is_not_run(server: Server, sig
 async def test_a_style_sheet_holds_inside_its_plugin_alone(server: Server, sign_in: SignIn) -> None:
     # The second rule would be one for the whole page, were the sheet put between braces as it is.
     style = "button { letter-spacing: 3px } } button { letter-spacing: 7px }"
-    await activate(server, "weather", weather(EVERYWHERE, "input-extension", style=style))
+    await activate_plugin(server, "weather", weather(EVERYWHERE, "input-extension", style=style))
     page = await sign_in()
     spacing = "element => getComputedStyle(element).letterSpacing"
     inside = page.get_by_role("group", name="Of plugins").get_by_role("button", name="weather 0")

@@ -5,7 +5,6 @@ Real: Chromium, the built app, the server process, the CLI, the plugin's process
 
 import json
 import re
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -51,16 +50,6 @@ async def upload(page: Page, form: str, content: bytes, name: str = "plugin.zip"
     await found.get_by_label("Zip archive").set_input_files(as_file(content, name))
     await found.get_by_role("button", name=form).click()
     return found
-
-
-@pytest.fixture
-async def without_plugins(server: Server) -> AsyncGenerator[None]:
-    """The server is shared: what a test adds to it goes away, whatever becomes of the test."""
-    yield
-    async with server.client("ada") as ada:
-        for plugin in (await ada.get("/api/v1/plugins")).json()["items"]:
-            await ada.post(f"/api/v1/plugins/{plugin['name']}/deactivate")
-            (await ada.delete(f"/api/v1/plugins/{plugin['name']}")).raise_for_status()
 
 
 async def open_tab(sign_in: SignIn, **options: Any) -> Page:
