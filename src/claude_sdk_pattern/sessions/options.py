@@ -36,8 +36,14 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 # An MCP tool that has not answered by then has hung; the CLI's own limit is over a day.
 MCP_TOOL_TIMEOUT_MS = 60_000
 
-# With it, an agent writes to a subagent that has ended.
-_RESUME_TOOL = "SendMessage"
+# Tools of Claude Code that promise what does not happen here, so that the model is not told of them. The first two come
+# back to the conversation later by themselves, and by then its process may be put to sleep; nothing runs in the
+# background that could be stopped; a process that is brought back begins in the workspace, and not in the worktree
+# that its predecessor had gone to; and findings would be shown by a page other than ours.
+_UNFIT_TOOLS = ("ScheduleWakeup", "Monitor", "TaskStop", "EnterWorktree", "ExitWorktree", "ReportFindings")
+
+# With these, an agent finds and writes to a subagent that has ended.
+_RESUME_TOOLS = ("ListAgents", "SendMessage")
 
 # What the gateway may need to notice the end of its own limits on a busy machine.
 _GATEWAY_MARGIN_SECONDS = 10.0
@@ -126,7 +132,8 @@ class OptionsBuilder:
             disallowed_tools=[
                 # Those in Claude Code's own format are found by Claude Code, and can only be denied.
                 *(f"Agent({name})" for name in offer.native_agents if not _may_call(profile, name)),
-                *([] if settings.enable_subagent_resume else [_RESUME_TOOL]),
+                *_UNFIT_TOOLS,
+                *([] if settings.enable_subagent_resume else _RESUME_TOOLS),
             ],
             skills=_skills(profile),
             plugins=[{"type": "local", "path": str(folder)} for folder in offer.folders.values()],
@@ -167,6 +174,8 @@ class OptionsBuilder:
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
             # Turns that nobody asked for have nobody to read them, and their output files grow without bound.
             "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+            "CLAUDE_CODE_DISABLE_CRON": "1",
+            "CLAUDE_CODE_DISABLE_WORKFLOWS": "1",
             "MCP_TOOL_TIMEOUT": str(MCP_TOOL_TIMEOUT_MS),
             # Said either way: by itself the CLI goes by the address of the model, which here is always the gateway's.
             "ENABLE_TOOL_SEARCH": str(offer.tool_count >= settings.tool_search_min_tools).lower(),
