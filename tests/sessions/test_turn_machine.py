@@ -6,6 +6,7 @@ The tape, its database and the conversation are real; the agent processes are ma
 import asyncio
 import contextlib
 import shutil
+import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from itertools import count
 from pathlib import Path
@@ -36,7 +37,9 @@ from claude_sdk_pattern.sessions.attachments import AttachmentStore
 from claude_sdk_pattern.sessions.checkpoints import Checkpoints
 from claude_sdk_pattern.sessions.conversation import Conversation, ConversationServices
 from claude_sdk_pattern.sessions.disk import DiskWatermark
+from claude_sdk_pattern.sessions.errors import SessionError
 from claude_sdk_pattern.sessions.history import History
+from claude_sdk_pattern.sessions.inbox import Accepted
 from claude_sdk_pattern.sessions.leases import Leases
 from claude_sdk_pattern.sessions.ledger import Ledger
 from claude_sdk_pattern.sessions.policy_services import make_policy_services
@@ -60,22 +63,61 @@ _numbers = count(1)
 class World:
     """One conversation, and the processes it was given."""
 
-    def __init__(self, conversation: Conversation, log: EventLog, factory: MadeUpFactory) -> None:
+    def __init__(self, conversation: Conversation, log: EventLog, factory: MadeUpFactory, path: Path) -> None:
         self.conversation = conversation
         self.log = log
         self.factory = factory
         self.accepted: list[str] = []
+        self._said: list[asyncio.Task[Accepted]] = []
+        self._rewindings: list[asyncio.Task[None]] = []
+        self._lock = sqlite3.connect(path, isolation_level=None)
 
     @property
     def process(self) -> MadeUpProcess | None:
         return cast("MadeUpProcess | None", self.conversation.process)
 
     async def say(self) -> None:
-        accepted = await self.conversation.submit("hello", client_id=f"c{len(self.accepted)}", actor=f"user:{OWNER}")
-        self.accepted.append(accepted.turn_id)
+        """Send a message, and wait until it is stored unless nothing can be."""
+        message = self.conversation.submit("hello", client_id=f"c{len(self._said)}", actor=f"user:{OWNER}")
+        self._said.append(asyncio.create_task(message))
+        if self.is_locked:
+            await _some_steps()
+        else:
+            await self.hear()
+
+    async def rewind(self) -> None:
+        """Begin to take the last message that was accepted back."""
+        messages = [item.seq for item in await self.log.read(SESSION) if item.type == "user_message"]
+        if messages:
+            rewinding = self.conversation.rewind(before_seq=messages[-1], files=False, actor=OWNER)
+            self._rewindings.append(asyncio.create_task(rewinding))
+            await _some_steps()
+
+    async def hear(self) -> None:
+        """Wait for what became of the messages."""
+        self.accepted = [accepted.turn_id for accepted in await asyncio.gather(*self._said)]
+
+    @property
+    def is_locked(self) -> bool:
+        return self._lock.in_transaction
+
+    async def lock(self) -> None:
+        """Keep the database from storing anything, or no longer."""
+        if self.is_locked:
+            await self.unlock()
+        else:
+            await self.log.flush()
+            self._lock.execute("BEGIN IMMEDIATE")
+
+    async def unlock(self) -> None:
+        if self.is_locked:
+            self._lock.execute("ROLLBACK")
+        await self.hear()
 
     async def be_taken(self) -> None:
         """Wait until an agent works on a message, or none is left to work on."""
+        if self.is_locked:
+            return
 
         async def is_taken() -> bool:
             return not self.conversation.is_busy or (self.process is not None and bool(self.process.asked))
@@ -108,6 +150,7 @@ class World:
     async def settle(self) -> None:
         """Let everything that was begun come to its end."""
         self.factory.fails = False
+        await self.unlock()
 
         async def is_quiet() -> bool:
             await self.be(is_deaf=False, is_mute=False)
@@ -115,7 +158,17 @@ class World:
             return not self.conversation.is_busy
 
         await eventually(is_quiet)
+        ended = await asyncio.gather(*self._rewindings, return_exceptions=True)
+        assert all(error is None or isinstance(error, SessionError) for error in ended), ended
 
+
+async def _some_steps() -> None:
+    """Let what was begun come as far as it comes by itself."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+LOCK = "lock the database, or no longer"
 
 STEPS: dict[str, Callable[[World], Awaitable[Any]]] = {
     "say": World.say,
@@ -132,6 +185,8 @@ STEPS: dict[str, Callable[[World], Awaitable[Any]]] = {
     "hibernate": lambda world: world.conversation.hibernate(),
     "wake": lambda world: world.conversation.wake(),
     "restart": lambda world: world.conversation.restart_process(),
+    "rewind": World.rewind,
+    LOCK: World.lock,
 }
 
 
@@ -189,7 +244,7 @@ async def running_world(template: Path, folder: Path) -> AsyncGenerator[World]:
             )
             conversation = Conversation(await services.repository.get(SESSION), {}, services)
             try:
-                yield World(conversation, log, factory)
+                yield World(conversation, log, factory, Path(path))
             finally:
                 await conversation.aclose()
 
@@ -220,6 +275,14 @@ def check_tape(tape: list[RecordedEvent], accepted: list[str]) -> None:
 @example(steps=["fail to start, or no longer", "say", "is taken", "say"], ends="settle")
 @example(steps=["say", "say", "stopped by a person", "hibernate"], ends="settle")
 @example(steps=["say", "is taken", "say"], ends="close")
+# The second message is given to the agent while it is being stored.
+@example(steps=["say", "is taken", "answer", "is taken", LOCK, "say", LOCK], ends="settle")
+@example(steps=["say", "is taken", "answer", "is taken", LOCK, "say", "say", "answer", LOCK], ends="settle")
+@example(steps=["say", "is taken", "answer", "is taken", LOCK, "say", "answer", "die", LOCK], ends="settle")
+@example(steps=["say", "is taken", "answer", "is taken", LOCK, "say", "die", "say", LOCK], ends="settle")
+@example(steps=["say", "is taken", "answer", "is taken", LOCK, "say", "stopped by a person", LOCK], ends="settle")
+@example(steps=["say", "is taken", "answer", "is taken", LOCK, "say", "restart", "hibernate", LOCK], ends="settle")
+@example(steps=["say", "is taken", "answer", "is taken", LOCK, "say", "rewind", LOCK], ends="settle")
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=25), ends=st.sampled_from(["settle", "close"]))
 async def test_every_message_has_one_result_whatever_happens(
@@ -240,6 +303,7 @@ async def test_every_message_has_one_result_whatever_happens(
                     isinstance(item.event, Result) and item.event.subtype == "success" for item in await world.tape()
                 )
             log = world.log
+            await world.unlock()
             await world.conversation.aclose()
             await log.flush()
             check_tape(await log.read(SESSION), world.accepted)

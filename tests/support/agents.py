@@ -58,8 +58,14 @@ class MadeUpProcess:
         """Call back once it has ended."""
         self._callbacks.append(callback)
 
-    async def send(self, content: str | list[dict[str, Any]], *, message_uuid: str) -> None:
-        """Take a message."""
+    async def send(
+        self,
+        content: str | list[dict[str, Any]],
+        *,
+        message_uuid: str,
+        stored: asyncio.Future[Any] | None = None,
+    ) -> None:
+        """Take a message. It is answered when the test says so, stored or not."""
         self._require_alive()
         self.asked.append(message_uuid)
 

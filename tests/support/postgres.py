@@ -25,6 +25,7 @@ from psycopg import sql
 _START_TIMEOUT_SECONDS = 60
 _READY_POLL_SECONDS = 0.05
 _PR_SET_PDEATHSIG = 1
+_TEMPORARY = tempfile.gettempdir()
 _SUPERUSER = "postgres"
 
 # fsync guards against power loss, not against the death of a process, which is all that tests bring about.
@@ -97,7 +98,8 @@ def running_postgres(*, durable: bool = False) -> Generator[PostgresServer]:
         FileNotFoundError: there are no server binaries.
     """
     # Not pytest's temporary folder: that is closed to other users, and its path may exceed a socket's 107 bytes.
-    root = Path(tempfile.mkdtemp(prefix="csp-pg-"))
+    # Nor that of a platform that runs in this process, which has its own as long as it does.
+    root = Path(tempfile.mkdtemp(prefix="csp-pg-", dir=_TEMPORARY))
     try:
         owner = _unprivileged_user() if os.geteuid() == 0 else None
         if owner is not None:

@@ -4,9 +4,11 @@ A token is worth a model request for one session and nothing else, and it dies w
 memory: agent processes do not outlive the server that started them.
 """
 
+import asyncio
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Any
 
 from claude_sdk_pattern.model_gateway.failures import ModelHealth
 
@@ -16,12 +18,13 @@ class AgentCredential:
     """What the gateway knows of one agent process. ``session_id`` is None while the process waits in the pool.
 
     ``health`` is how the model treated its requests in this turn, and ``turn_id`` which one it is; whoever sends it a
-    message begins the turn there.
+    message begins the turn there. ``stored`` is done when that message is on disk; until then the model is not asked.
     """
 
     process_id: str
     session_id: str | None = None
     turn_id: str | None = None
+    stored: asyncio.Future[Any] | None = None
     health: ModelHealth = field(default_factory=ModelHealth)
 
 

@@ -262,14 +262,23 @@ class AgentProcess:
             return None
         return ModelTrouble(kind=failure.kind, status=failure.status, retry_after_seconds=failure.retry_after_seconds)
 
-    async def send(self, content: str | list[dict[str, Any]], *, message_uuid: str) -> None:
+    async def send(
+        self,
+        content: str | list[dict[str, Any]],
+        *,
+        message_uuid: str,
+        stored: asyncio.Future[Any] | None = None,
+    ) -> None:
         """Send a user message. ``message_uuid`` comes back in the result of the turn that answers it.
+
+        The model is not asked before ``stored`` is done.
 
         Raises:
             AgentCrashedError: the process is gone.
         """
         self._credential.health.begin_turn()
         self._credential.turn_id = message_uuid
+        self._credential.stored = stored
         await self._call(lambda client: client.query(_user_message(content, message_uuid)))
 
     async def interrupt(self) -> None:

@@ -14,6 +14,7 @@ import structlog
 
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.errors import TapeError
+from claude_sdk_pattern.events.recorded import RecordedEvent
 from claude_sdk_pattern.plugins.errors import UnknownPluginError
 from claude_sdk_pattern.policy.prompt_guard import PromptVerdict
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
@@ -124,7 +125,14 @@ class Conversation(SlotHolder):
             services=services,
         )
         self._inbox = Inbox(
-            session.id, log, self._files, accepted=accepted, guard=self._check_prompt, on_turn=self._take
+            session.id,
+            log,
+            self._files,
+            accepted=accepted,
+            guard=self._check_prompt,
+            on_storing=self._begin_ahead,
+            on_turn=self._take,
+            on_lost=self._runner.forget,
         )
         self._queue: asyncio.Queue[Turn | _Errand] = asyncio.Queue()
         self._is_working = False
@@ -234,7 +242,7 @@ class Conversation(SlotHolder):
             raise ShuttingDownError
         await self._services.history.before_message(self.session.id, before_seq)
         for turn in self._turns():
-            if turn.seq >= before_seq:
+            if turn.seq is None or turn.seq >= before_seq:
                 turn.stop(StopReason.PERSON)
         errand = _Errand(run=lambda: self._rewind(before_seq, files, actor))
         self._queue.put_nowait(errand)
@@ -343,7 +351,8 @@ class Conversation(SlotHolder):
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         await self._runner.end_process()
-        for work in filter(None, [running, *self._waiting()]):
+        # One that was given ahead runs and waits.
+        for work in filter(None, dict.fromkeys([running, *self._waiting()])):
             if isinstance(work, Turn):
                 work.stop(StopReason.SHUTDOWN)
                 await self._closer.close(work)
@@ -403,6 +412,10 @@ class Conversation(SlotHolder):
 
     async def _check_prompt(self, text: str) -> PromptVerdict:
         return await self._runner.policy.check_prompt(text, workspace_id=self.session.workspace_id)
+
+    async def _begin_ahead(self, turn: Turn, stored: asyncio.Future[RecordedEvent]) -> None:
+        if not self._is_working and self._queue.empty():
+            await self._runner.send_ahead(turn, stored)
 
     def _take(self, turn: Turn) -> None:
         self._queue.put_nowait(turn)

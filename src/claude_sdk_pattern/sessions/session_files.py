@@ -58,11 +58,18 @@ class SessionFiles:
         """Begin to keep what the files are like now."""
         self._checkpointing = asyncio.create_task(self._take_checkpoint(name))
 
+    @property
+    def is_checkpointed(self) -> bool:
+        """Whether there is a checkpoint of what the files are like now, so that they may change."""
+        if self._checkpointing is not None:
+            return self._checkpointing.done()
+        return (workspace := self._workspace) is None or self._checkpoints.exists(workspace, START)
+
     async def finish_checkpoint(self) -> None:
         """See to it, before files can change, that there is a checkpoint of what they are like now."""
         if self._checkpointing is not None:
             await self._checkpointing
-        elif (workspace := self._workspace) is not None and not self._checkpoints.exists(workspace, START):
+        elif not self.is_checkpointed:
             await self._take_checkpoint(START)
 
     async def restore(self, name: str) -> bool:

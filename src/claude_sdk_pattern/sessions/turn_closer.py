@@ -43,7 +43,8 @@ class TurnCloser:
         """
         log, ending = self._log, ending or turn.ending
         await log.flush()
-        recorded = [item for item in await log.read(self._session_id, after=turn.seq) if item.turn_id == turn.turn_id]
+        later = await log.read(self._session_id, after=turn.seq or 0)
+        recorded = [item for item in later if item.turn_id == turn.turn_id]
         if any(item.type == "result" for item in recorded):
             return
         for event in closing_events(item.event for item in recorded):
@@ -81,7 +82,7 @@ class TurnCloser:
         log = self._log
         text = "The server's storage was full or did not answer, and part of this answer is lost."
         lost = events.Error(code="storage_unavailable", message=text, recoverable=True)
-        recorded = await log.read(self._session_id, after=turn.seq, types=["result"])
+        recorded = await log.read(self._session_id, after=turn.seq or 0, types=["result"])
         await log.append(self._session_id, lost, turn_id=turn.turn_id, actor=SYSTEM)
         if not any(item.turn_id == turn.turn_id for item in recorded):
             await self.close(turn, Ending("error", message=text))

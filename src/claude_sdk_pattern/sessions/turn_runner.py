@@ -16,7 +16,7 @@ from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.events.errors import TapeError
 from claude_sdk_pattern.events.log import EventLog
-from claude_sdk_pattern.events.recorded import AGENT
+from claude_sdk_pattern.events.recorded import AGENT, RecordedEvent
 from claude_sdk_pattern.events.types import Event
 from claude_sdk_pattern.model_gateway.proxy import ModelGateway
 from claude_sdk_pattern.plugins.runtime.forwarding import ToolFailure
@@ -130,25 +130,65 @@ class TurnRunner(SessionAgent, PolicyHost):
 
     # --- turns --------------------------------------------------------------------------------------------------
 
+    async def send_ahead(self, turn: Turn, stored: asyncio.Future[RecordedEvent]) -> None:
+        """Give the agent a message that is being stored, if nothing stands in the way; :meth:`run` then goes on.
+
+        Its reading of the message and the disk's work take place at the same time that way. Commands of Claude Code
+        are not given ahead, because it carries some out without the model, for which the gateway makes it wait.
+        """
+        process = self.process
+        if process is None or not process.is_alive or self.is_closing or self.turn is not None:
+            return
+        if turn.attachments or turn.text.lstrip().startswith("/"):
+            return
+        if self._is_model_closed or not self._files.is_checkpointed:
+            return
+        self._begin(turn)
+        try:
+            await self._send(turn, process, turn.text, stored)
+        except AgentCrashedError:
+            turn.take_back()
+
+    def forget(self, turn: Turn) -> None:
+        """Take back a message that was given ahead and then could not be stored, by ending the process that has it."""
+        if self.turn is not turn:
+            return
+        self._end()
+        if turn.given_to is not None:
+            turn.given_to.kill()
+            self._seat.lose(turn.given_to)
+
     async def run(self, turn: Turn) -> None:
         """Run one turn to its end.
 
         Raises:
             TapeError: the tape takes nothing now; the turn may lack its end there.
         """
-        self.turn = turn
-        self._narrator.begin(turn.turn_id)
+        if self.turn is not turn:
+            self._begin(turn)
+        if turn.given_to not in (None, self.process) and not turn.is_answered:
+            # It was given ahead to a process that has been taken away since.
+            turn.take_back()
         try:
             await self._run(turn)
         finally:
-            self.turn = None
-            self._narrator.end()
+            self._end()
+
+    def _begin(self, turn: Turn) -> None:
+        self.turn = turn
+        self._narrator.begin(turn.turn_id)
+
+    def _end(self) -> None:
+        self.turn = None
+        self._narrator.end()
 
     async def _run(self, turn: Turn) -> None:
-        if not turn.stop_asked.is_set() and self._is_refused(turn):
+        is_open = turn.given_to is None and not turn.stop_asked.is_set()
+        if is_open and self._is_refused(turn):
             return
         try:
-            self._services.disk.require()
+            if is_open:
+                self._services.disk.require()
             await self._answer(turn)
         except AgentCrashedError as error:
             await self._recover(turn, error)
@@ -177,14 +217,15 @@ class TurnRunner(SessionAgent, PolicyHost):
         """
         content: str | list[events.JsonObject] | None = None
         for is_last in (False, True):
-            process = await self._process_for(turn)
+            process = turn.given_to or await self._process_for(turn)
             if process is None:
                 self._narrator.emit(events.Result(subtype=turn.ending.subtype, is_error=False))
                 return
-            # Once: a second process finds the files where the first would have.
-            content = content or await self._content_of(turn, process)
             try:
-                await self._send(turn, process, content)
+                if turn.given_to is None:
+                    # Once: a second process finds the files where the first would have.
+                    content = content or await self._content_of(turn, process)
+                    await self._send(turn, process, content)
                 # Said after the message is on its way, which has waited for one commit already.
                 self._narrator.set_status("thinking")
                 await self._guard(turn, process).result()
@@ -205,13 +246,19 @@ class TurnRunner(SessionAgent, PolicyHost):
         await self._files.finish_checkpoint()
         return None if turn.stop_asked.is_set() else process
 
-    async def _send(self, turn: Turn, process: AgentProcess, content: str | list[events.JsonObject]) -> None:
+    async def _send(
+        self,
+        turn: Turn,
+        process: AgentProcess,
+        content: str | list[events.JsonObject],
+        stored: asyncio.Future[RecordedEvent] | None = None,
+    ) -> None:
         self._heard_at = asyncio.get_running_loop().time()
         turn.is_taken = False
-        await process.send(content, message_uuid=turn.turn_id)
+        await process.send(content, message_uuid=turn.turn_id, stored=stored)
         if self._seat.process is not process:
             raise AgentCrashedError("the agent process ended")
-        turn.is_sent = True
+        turn.given_to = process
 
     async def _content_of(self, turn: Turn, process: AgentProcess) -> str | list[events.JsonObject]:
         """Return a turn's message as the agent gets it, with its files in the workspace."""
@@ -223,18 +270,21 @@ class TurnRunner(SessionAgent, PolicyHost):
             self._narrator.emit(events.Notice(code="attachment_not_shown", message=text))
         return delivered.content
 
+    @property
+    def _is_model_closed(self) -> bool:
+        """Whether the model is not to be asked now."""
+        return self._bill.spent_budget is not None or self._services.model.retry_after_seconds is not None
+
     def _is_refused(self, turn: Turn) -> bool:
         """End the turn at once if the model is not to be asked; the message stays and can be sent again."""
-        retry_after = self._services.model.retry_after_seconds
-        budget = self._bill.spent_budget
-        if budget is None and retry_after is None:
+        if not self._is_model_closed:
             return False
-        emit = self._narrator.emit
+        budget, emit = self._bill.spent_budget, self._narrator.emit
         try:
             if budget is not None:
                 emit(events.Result(subtype="error_max_budget", is_error=True, error=BUDGETS_SPENT[budget]))
             else:
-                error = unavailable(retry_after or 0.0)
+                error = unavailable(self._services.model.retry_after_seconds or 0.0)
                 emit(error)
                 emit(events.Result(subtype="error", is_error=True, error=error.message))
             emit(events.Status(status="idle" if self.process is not None else "hibernated"))
@@ -377,7 +427,7 @@ class TurnRunner(SessionAgent, PolicyHost):
         self.policy.approvals.deny_all("The agent process stopped.")
         self._seat.lose(process)
         turn = self.turn
-        if turn is not None and turn.is_sent and not turn.done.done():
+        if turn is not None and turn.given_to is process and not turn.done.done():
             turn.done.set_exception(error)
 
     async def run_hook(self, call: HookCall, process: AgentProcess) -> HookReply:

@@ -77,12 +77,13 @@ class Turn:
     """A message that waits or runs. ``done`` gets None with the result, or an exception when the process is gone."""
 
     turn_id: str
-    seq: int
     actor: str
     text: str
     attachments: tuple[AttachmentRef, ...] = ()
-    is_sent: bool = False
-    """Whether an agent process has been given the message."""
+    seq: int | None = None
+    """The message's number on the tape; None until it is stored."""
+    given_to: AgentProcess | None = None
+    """The agent process that has been given the message."""
     is_taken: bool = False
     """Whether that process has said anything since."""
     stop_reason: StopReason | None = None
@@ -94,9 +95,17 @@ class Turn:
         self.stop_reason = self.stop_reason or reason
         self.stop_asked.set()
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the turn has had its result from the agent."""
+        return self.done.done() and self.done.exception() is None
+
     def take_back(self) -> None:
         """Make the message one that no process has been given; the one that was is dead."""
-        self.is_sent = False
+        self.given_to = None
+        if self.done.done():
+            # Looked at: nobody waits for how it ended there.
+            self.done.exception()
         self.done = asyncio.get_running_loop().create_future()
 
     @property
