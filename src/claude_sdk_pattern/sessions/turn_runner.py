@@ -144,6 +144,8 @@ class TurnRunner(SessionAgent, PolicyHost):
         if self._is_model_closed or not self._files.is_checkpointed:
             return
         self._begin(turn)
+        # Before it is sent: now it is stored with the message, in the same commit.
+        self._narrator.set_status("thinking")
         try:
             await self._send(turn, process, turn.text, stored)
         except AgentCrashedError:
@@ -153,6 +155,7 @@ class TurnRunner(SessionAgent, PolicyHost):
         """Take back a message that was given ahead and then could not be stored, by ending the process that has it."""
         if self.turn is not turn:
             return
+        self._emit_if_possible(events.Status(status="idle"))
         self._end()
         if turn.given_to is not None:
             turn.given_to.kill()
@@ -226,8 +229,8 @@ class TurnRunner(SessionAgent, PolicyHost):
                     # Once: a second process finds the files where the first would have.
                     content = content or await self._content_of(turn, process)
                     await self._send(turn, process, content)
-                # Said after the message is on its way, which has waited for one commit already.
-                self._narrator.set_status("thinking")
+                    # Said after the message is on its way, which has waited for one commit already.
+                    self._narrator.set_status("thinking")
                 await self._guard(turn, process).result()
             except AgentCrashedError:
                 if is_last or turn.is_taken or turn.stop_asked.is_set() or self.is_closing:
