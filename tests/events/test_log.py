@@ -1,10 +1,15 @@
 """Appending, reading, compaction and copying on a real SQLite file and a real PostgreSQL."""
 
 import asyncio
+import functools
 import json
 import math
+import sqlite3
+import threading
 from collections.abc import Sequence
-from typing import override
+from itertools import chain, repeat
+from types import SimpleNamespace
+from typing import Any, override
 
 import pytest
 from sqlalchemy import delete
@@ -363,6 +368,37 @@ async def test_commit_made_at_once_does_not_make_the_event_loop_wait_for_another
                 assert not waiting.done()
             assert (await asyncio.wait_for(waiting, WAIT_SECONDS)).seq == 2
             assert [event.event for event in await tape.log.read("s1")] == [block("before"), block("late")]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_in_thread"),
+    [([0.001] * 14 + [1.0], False), ([0.001] * 7 + [1.0] * 8, True)],
+    ids=["one of fifteen was slow", "most were slow"],
+)
+async def test_most_of_the_last_commits_decide_whether_the_event_loop_waits_for_the_next(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, seconds: list[float], is_in_thread: bool
+) -> None:
+    ticks = chain.from_iterable((0.0, took) for took in chain(seconds, repeat(0.0)))
+    monkeypatch.setattr("claude_sdk_pattern.events.sqlite_writer.time", SimpleNamespace(perf_counter=ticks.__next__))
+    threads: list[int] = []
+    attempt = sqlite3.Connection.execute
+
+    class Watched(sqlite3.Connection):
+        @override
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            if sql.startswith("INSERT"):
+                threads.append(threading.get_ident())
+            return attempt(self, sql, parameters)
+
+    connect = functools.partial(sqlite3.connect, factory=Watched)
+    async with Database(sqlite_url) as database:
+        await store_sessions(database, "s1")
+        monkeypatch.setattr("claude_sdk_pattern.events.sqlite_writer.sqlite3.connect", connect)
+        async with open_tape(database) as tape:
+            for number in range(len(seconds) + 1):
+                await tape.log.append("s1", block(str(number)), turn_id="t1", actor=AGENT)
+    assert len(threads) == len(seconds) + 1
+    assert (threads[-1] != threading.get_ident()) is is_in_thread
 
 
 async def test_postgresql_that_is_down_fails_events_and_takes_later_ones(

@@ -11,6 +11,7 @@ import pytest
 from tests.support.messages_api import ANSWER, BEGINNING, ENDING, text_delta
 from tests.support.model_gateway import make_gateway
 
+from claude_sdk_pattern.events.errors import TapeUnavailable
 from claude_sdk_pattern.model_gateway.loopback import serve_on_loopback
 from claude_sdk_pattern.model_gateway.proxy import MAX_REQUEST_BYTES
 from claude_sdk_pattern.model_gateway.tokens import AgentCredential, AgentTokens
@@ -118,6 +119,34 @@ async def test_a_request_names_its_turn_whatever_the_agent_says(rig: Rig) -> Non
         rig.upstream.allow()
         await rig.client.post("/v1/messages", content=BODY, headers=rig.headers() | {"X-Correlation-ID": "made up"})
         assert rig.upstream.headers[-1].get("x-correlation-id") == turn_id
+
+
+async def test_the_model_is_asked_once_the_message_is_stored(rig: Rig) -> None:
+    rig.credential.stored = asyncio.get_running_loop().create_future()
+    rig.upstream.allow(4)
+    held = asyncio.create_task(rig.client.post("/v1/messages", content=BODY, headers=rig.headers()))
+    other, credential = rig.tokens.issue("process-2")
+    credential.session_id = "session-2"
+    # Sent later and answered: nothing but the message that is being stored keeps the first one back.
+    await rig.client.post("/v1/messages", content=b"other", headers={"x-api-key": other})
+    assert rig.upstream.bodies == [b"other"]
+    rig.credential.stored.set_result(None)
+    assert (await held).content == ANSWER
+    assert rig.upstream.bodies == [b"other", BODY]
+
+
+@pytest.mark.parametrize("is_known_before", [True, False])
+async def test_the_model_is_not_asked_about_a_message_that_is_lost(rig: Rig, is_known_before: bool) -> None:
+    rig.credential.stored = asyncio.get_running_loop().create_future()
+    if is_known_before:
+        rig.credential.stored.set_exception(TapeUnavailable("the disk is full"))
+    asking = asyncio.create_task(rig.client.post("/v1/messages", content=BODY, headers=rig.headers()))
+    if not is_known_before:
+        await rig.client.post("/v1/messages", content=BODY)
+        rig.credential.stored.set_exception(TapeUnavailable("the disk is full"))
+    refused = await asking
+    assert (refused.status_code, refused.json()["error"]["type"]) == (503, "api_error")
+    assert rig.upstream.bodies == []
 
 
 async def test_headers_of_the_api_reach_the_agent(rig: Rig) -> None:

@@ -1,8 +1,10 @@
 """Conversations end to end below the API: the real CLI in its sandbox, the real gateway, the scripted model, SQLite."""
 
 import asyncio
+import contextlib
 import signal
 import sqlite3
+from collections.abc import Generator
 from pathlib import Path
 
 import orjson
@@ -11,6 +13,7 @@ import pytest
 from tests.support.platform import REAL_KEY, SECRET_KEY, Chat, Platform, eventually, running_platform
 
 from claude_sdk_pattern.events import types as events
+from claude_sdk_pattern.events.errors import TapeUnavailable
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.approvals import Answer
 from claude_sdk_pattern.sessions.errors import (
@@ -24,6 +27,7 @@ from claude_sdk_pattern.sessions.errors import (
 from claude_sdk_pattern.sessions.process_factory import TRANSCRIPT_PROJECT
 from claude_sdk_pattern.sessions.transcripts import TranscriptStore
 from claude_sdk_pattern.sessions.translate import UnknownMessage
+from claude_sdk_pattern.storage.retrying import Patience
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli]
 
@@ -45,6 +49,16 @@ def process_tree(chat: Chat) -> list[psutil.Process]:
     assert pid is not None
     root = psutil.Process(pid)
     return [root, *root.children(recursive=True)]
+
+
+@contextlib.contextmanager
+def locked(chat: Chat) -> Generator[None]:
+    """Keep the database from storing anything."""
+    with contextlib.closing(
+        sqlite3.connect(chat.platform.services.database.sqlite_path, isolation_level=None)
+    ) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
 
 
 async def bash(chat: Chat, command: str) -> events.ToolResult:
@@ -618,16 +632,47 @@ async def test_stop_works_while_the_database_takes_nothing(chat: Chat) -> None:
     """The reader of the agent never waits for the disk: with the database locked in a flood of tokens, stop arrives."""
     accepted = await chat.say("stream 20000 tokens at 2000 tokens per second")
     await chat.until_type(events.StreamEvent)
-    lock = sqlite3.connect(chat.platform.services.database.sqlite_path, isolation_level=None)
-    try:
-        lock.execute("BEGIN IMMEDIATE")
+    with locked(chat):
         chat.conversation.interrupt()
         # Nobody listens to the model any more, long before it has said everything.
         await chat.platform.model.wait_until_idle(4)
-    finally:
-        lock.close()
     ended = await chat.until_type(events.Result, turn_id=accepted.turn_id)
     assert ended.subtype == "interrupted"
+
+
+async def test_a_message_that_could_not_be_stored_is_never_asked_and_the_session_goes_on(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent has it while it is being stored; the model must not."""
+    await chat.ask("remember that the word is heron")
+    await chat.until_status("idle")
+    impatient = Patience(first_seconds=0.01, longest_seconds=0.05, give_up_after_seconds=0.3)
+    monkeypatch.setattr(chat.platform.services.log, "_patience", impatient)
+    with locked(chat):
+        with pytest.raises(TapeUnavailable):
+            await chat.say("say exactly: lost")
+    text, ended = await chat.ask("what did I tell you earlier?")
+    assert ended.subtype == "success"
+    assert "heron" in text
+    assert "lost" not in text
+    assert not any(b"exactly: lost" in request.raw_body for request in chat.platform.model.requests)
+    assert [item.event.text for item in await chat.tape() if isinstance(item.event, events.UserMessage)] == [
+        "remember that the word is heron",
+        "what did I tell you earlier?",
+    ]
+
+
+async def test_a_message_is_answered_though_its_writer_left_while_it_was_being_stored(chat: Chat) -> None:
+    await chat.ask("say exactly: before")
+    with locked(chat):
+        leaving = asyncio.create_task(chat.say("say exactly: for whoever comes back"))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+    ended = await chat.until_type(events.Result)
+    assert ended.subtype == "success"
+    assert chat.answer(chat.seen[-1].turn_id or "") == "for whoever comes back"
 
 
 async def test_ending_a_process_that_hangs_does_not_leak_it(chat: Chat) -> None:

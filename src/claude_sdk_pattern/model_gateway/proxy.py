@@ -148,7 +148,7 @@ class ModelGateway:
         receive: Receive,
         send: Send,
     ) -> None:
-        if credential.stored is not None and not await _has_succeeded(credential.stored):
+        if not await credential.is_message_stored():
             # Nothing is asked, or paid, for a message that is lost. Its process is being ended.
             await refuse(send, 503, "api_error", "the message could not be stored")
             return
@@ -241,12 +241,6 @@ async def _while_connected(work: Coroutine[Any, Any, None], receive: Receive) ->
         outcomes = await asyncio.gather(relay, gone, return_exceptions=True)
     if isinstance(outcomes[0], Exception):
         raise outcomes[0]
-
-
-async def _has_succeeded(work: asyncio.Future[Any]) -> bool:
-    if not work.done():
-        await asyncio.wait({work})
-    return not work.cancelled() and work.exception() is None
 
 
 def _presented_token(headers: RawHeaders) -> str:

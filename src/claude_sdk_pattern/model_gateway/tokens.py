@@ -18,7 +18,8 @@ class AgentCredential:
     """What the gateway knows of one agent process. ``session_id`` is None while the process waits in the pool.
 
     ``health`` is how the model treated its requests in this turn, and ``turn_id`` which one it is; whoever sends it a
-    message begins the turn there. ``stored`` is done when that message is on disk; until then the model is not asked.
+    message begins the turn there. ``stored`` is done when that message is on disk; until then the model is not asked,
+    and nothing is remembered of it.
     """
 
     process_id: str
@@ -26,6 +27,15 @@ class AgentCredential:
     turn_id: str | None = None
     stored: asyncio.Future[Any] | None = None
     health: ModelHealth = field(default_factory=ModelHealth)
+
+    async def is_message_stored(self) -> bool:
+        """Wait until it is known what became of the message, and return whether it is on disk."""
+        stored = self.stored
+        if stored is None:
+            return True
+        if not stored.done():
+            await asyncio.wait({stored})
+        return not stored.cancelled() and stored.exception() is None
 
 
 class AgentTokens:

@@ -271,7 +271,7 @@ class AgentProcess:
     ) -> None:
         """Send a user message. ``message_uuid`` comes back in the result of the turn that answers it.
 
-        The model is not asked before ``stored`` is done.
+        Before ``stored`` is done the model is not asked, and nothing of the message is kept in the transcript.
 
         Raises:
             AgentCrashedError: the process is gone.

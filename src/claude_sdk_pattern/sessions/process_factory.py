@@ -30,8 +30,8 @@ TRANSCRIPT_PROJECT = "sessions"
 
 
 class _ProcessTranscripts(TranscriptStore):
-    """The transcripts as one process writes them: without the turns it was primed with (under ``primed_id``), and
-    no longer when another server works on its session."""
+    """The transcripts as one process writes them: without the turns it was primed with (under ``primed_id``), without
+    a message that was given ahead and lost, and no longer when another server works on its session."""
 
     def __init__(
         self, database: Database, *, credential: AgentCredential, leases: Leases, primed_id: str | None
@@ -42,8 +42,8 @@ class _ProcessTranscripts(TranscriptStore):
         self._primed_id = primed_id
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Add entries unless they belong to the conversation that priming leaves behind."""
-        if key["session_id"] != self._primed_id:
+        """Add entries unless they belong to the conversation that priming leaves behind, or to a lost message."""
+        if key["session_id"] != self._primed_id and await self._credential.is_message_stored():
             await super().append(key, entries)
 
     @override
