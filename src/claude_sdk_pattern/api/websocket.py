@@ -55,6 +55,7 @@ from claude_sdk_pattern.limits.buckets import Rate, TokenBucket
 from claude_sdk_pattern.limits.errors import LimitError
 from claude_sdk_pattern.plugins.errors import PluginError, UnknownPluginError
 from claude_sdk_pattern.policy.errors import InputRefusedError, PolicyError, PromptBlockedError
+from claude_sdk_pattern.sessions.conversation import Conversation
 from claude_sdk_pattern.sessions.errors import (
     AttachmentNotFoundError,
     MessageTooLongError,
@@ -298,6 +299,9 @@ class _Chat:
     # --- in -----------------------------------------------------------------------------------------------------
 
     async def _receive(self) -> None:
+        if self._session.last_seq == 0:
+            # It was made to be written to.
+            await self._open_ahead()
         while True:
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":
@@ -364,8 +368,8 @@ class _Chat:
                 self._post(PongFrame().encode())
             case PresenceFrame():
                 self._services.presence.set_state(session_id, self._connection, frame.state)
-                if frame.state == "typing":
-                    await self._expect_message()
+                if frame.state == "typing" and (conversation := await self._open_ahead()) is not None:
+                    conversation.expect_message()
             case SyncCommand():
                 self._restart_from.put_nowait(frame.last_message_seq)
             case ContinueCommand():
@@ -381,11 +385,12 @@ class _Chat:
             case _:
                 await self._change(frame)
 
-    async def _expect_message(self) -> None:
-        """Have the agent ready for the message that is being written; whether that worked the message will tell."""
-        with contextlib.suppress(AccountError, SessionError):
+    async def _open_ahead(self) -> Conversation | None:
+        """Open the session for a message that is about to come; whether that worked the message will tell."""
+        with contextlib.suppress(AccountError, SessionError, TapeError):
             authorize(self._identity.user, SessionAction.WRITE, self._session.owner_id)
-            (await self._services.manager.open(self._session.id)).expect_message()
+            return await self._services.manager.open(self._session.id)
+        return None
 
     async def _change(
         self,
