@@ -18,6 +18,7 @@ from claude_sdk_pattern.isolation.housing import Housing
 from claude_sdk_pattern.isolation.kinds import Isolation
 from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.policy.gate import PermissionGate
+from claude_sdk_pattern.policy.model import FilePolicy
 from claude_sdk_pattern.sessions.options import AgentProfile, OptionsBuilder, ProcessPlan
 from claude_sdk_pattern.sessions.policy_services import CORE_EVENTS
 from claude_sdk_pattern.storage.schema import migrate
@@ -132,7 +133,7 @@ def _build_options(platform: Platform, active: PluginSet) -> None:
     plan = ProcessPlan(
         process_id="p", agent_session_id="s", resume=False, workspace=folder, config_dir=folder, token="t"
     )
-    OptionsBuilder(settings, housing, hook_events=CORE_EVENTS).build(
+    OptionsBuilder(settings, housing, hook_events=CORE_EVENTS, files=FilePolicy()).build(
         plan,
         AgentProfile(plugins=active),
         offer,

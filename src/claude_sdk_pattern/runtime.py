@@ -139,6 +139,7 @@ async def running_services(settings: Settings) -> AsyncGenerator[Services]:
             leases=leases,
             records=records,
             plugins=runtime,
+            files=base_policy.files,
         )
         manager = await stack.enter_async_context(
             SessionManager(

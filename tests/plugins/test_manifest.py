@@ -36,6 +36,8 @@ FULL = manifest(
             "old": {"type": "sse", "url": "https://mcp.example.org/sse"},
         },
         "skills": ["skills"],
+        "folders": ["maps", "doc/units"],
+        "environment": {"WEATHER_CITY": "${config.city}", "TZ": "UTC"},
         "endpoints": {"module": "weather.routes", "public": ["/hook"]},
     },
     permissions={
@@ -43,6 +45,7 @@ FULL = manifest(
         "hosts": ["mcp.example.org", "*.example.com:8443"],
         "paths": {"readable": ["/srv/maps"]},
         "secrets": ["API_KEY"],
+        "environment": ["WEATHER_CITY", "TZ"],
         "events": ["PreToolUse"],
         "slots": ["message-renderer"],
     },
@@ -80,6 +83,11 @@ def test_published_schema_is_the_one_of_the_models() -> None:
 def _with_ui(**changes: Any) -> dict[str, Any]:
     part = {"slot": "input-extension", "bundle": "ui/a.js"} | changes
     return manifest(permissions={"slots": ["input-extension", "message-renderer", "side-panel"]}, ui=[part])
+
+
+def _with_variable(name: str, value: str) -> dict[str, Any]:
+    capabilities = FULL["capabilities"] | {"environment": {name: value}}
+    return FULL | {"capabilities": capabilities, "permissions": FULL["permissions"] | {"environment": [name]}}
 
 
 BROKEN: dict[str, tuple[Any, str, str]] = {
@@ -198,8 +206,48 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
             "capabilities": {"mcp_servers": {"a": {"type": "stdio", "command": "x", "args": ["${config.API_KEY}"]}}},
         },
         "",
-        "the secret `API_KEY` outside of `env` and `headers`",
+        "the secret `API_KEY`, which only `env` and `headers` of a server may",
     ),
+    "a folder outside of the plugin": (
+        manifest(capabilities={"folders": ["/etc"]}),
+        "capabilities.folders[0]",
+        "inside the plugin's folder",
+    ),
+    "a variable nobody agreed to": (
+        FULL | {"permissions": FULL["permissions"] | {"environment": ["TZ"]}},
+        "",
+        "`permissions.environment` has to name `WEATHER_CITY`",
+    ),
+    "a secret in the agent's environment": (
+        _with_variable("KEY", "${config.API_KEY}"),
+        "",
+        "the variable `KEY` uses the secret `API_KEY`",
+    ),
+    "the plugin's own folder in the agent's environment": (
+        _with_variable("ROOT", "${plugin_root}"),
+        "",
+        r"the variable `ROOT` uses \$\{plugin_root\}",
+    ),
+    "a variable in small letters": (
+        _with_variable("http_proxy", "x"),
+        "capabilities.environment.http_proxy",
+        "",
+    ),
+} | {
+    f"the variable {name}": (_with_variable(name, "x"), f"capabilities.environment.{name}", "choose another name")
+    for name in (
+        "PATH",
+        "LD_PRELOAD",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "BASH_ENV",
+        "GIT_SSH_COMMAND",
+        "HTTPS_PROXY",
+        "ANTHROPIC_BASE_URL",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_SDK_PATTERN_PASSED",
+        "DISABLE_TELEMETRY",
+    )
 }
 
 

@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -166,8 +167,11 @@ class PluginLife(RuleBasedStateMachine):
 TestPluginLife = PluginLife.TestCase
 
 
-def test_showing_apps_is_asked_for_once() -> None:
-    plain, with_apps = Permissions(), Permissions(apps=True)
-    assert added_permissions(plain, with_apps) == with_apps
-    assert asks_for_nothing(added_permissions(with_apps, with_apps))
-    assert asks_for_nothing(added_permissions(with_apps, plain))
+@pytest.mark.parametrize(
+    "more", [Permissions(apps=True), Permissions(environment=("TZ",))], ids=["apps", "environment"]
+)
+def test_what_was_agreed_to_is_asked_for_once(more: Permissions) -> None:
+    plain = Permissions()
+    assert added_permissions(plain, more) == more
+    assert asks_for_nothing(added_permissions(more, more))
+    assert asks_for_nothing(added_permissions(more, plain))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from claude_sdk_pattern.policy.calls import GateContext, ToolCall, Verdict, input_hash
 from claude_sdk_pattern.policy.gate import STRUCTURAL_RULES, PermissionGate
 from claude_sdk_pattern.policy.loading import builtin_policy
-from claude_sdk_pattern.policy.model import CategoryPolicy, HostPolicy, Policy, Rule
+from claude_sdk_pattern.policy.model import CategoryPolicy, FilePolicy, HostPolicy, Policy, Rule
 from claude_sdk_pattern.policy.suggestions import suggest_rules
 
 
@@ -78,6 +78,32 @@ def test_a_path_that_leads_out_of_the_session_is_denied(
     assert (verdict.decision, verdict.rule) == ("deny", "files.outside-session")
     assert verdict.reason
     assert "workspace" in verdict.reason, "it says what to do instead"
+
+
+@pytest.mark.parametrize(
+    ("tool", "folder", "decision"),
+    [
+        ("Read", "readable", "allow"),
+        ("Write", "readable", "deny"),
+        ("Read", "writable", "allow"),
+        ("Write", "writable", "allow"),
+        ("Read", "other", "deny"),
+    ],
+)
+def test_folders_that_the_policy_opens_are_open_for_what_it_says(
+    context: GateContext, tmp_path: Path, tool: str, folder: str, decision: str
+) -> None:
+    for name in ("readable", "writable", "other"):
+        (tmp_path / name).mkdir()
+    files = FilePolicy(readable=(f"{tmp_path}/readable",), writable=(f"{tmp_path}/writable",))
+    gate = PermissionGate(builtin_policy()).with_layers([Policy(version=1, files=files)])
+    for path, expected in (
+        (f"{tmp_path}/{folder}/deep/file", decision),
+        (f"{tmp_path}/{folder}/../../x", "deny"),
+        (f"{tmp_path}/{folder}-and-more/x", "deny"),
+    ):
+        verdict = gate.decide(ToolCall(tool=tool, input={"file_path": path, "content": "x"}), context)
+        assert verdict.decision == expected, path
 
 
 @pytest.mark.parametrize(

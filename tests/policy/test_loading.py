@@ -47,6 +47,8 @@ def test_a_file_is_laid_over_the_built_in_policy(tmp_path: Path) -> None:
         ("version: 1\nrules: [{id: x, decision: deny}]", "rules.0.reason"),
         ("version: 1\nrules: [{id: shell.disk, decision: deny, reason: r}]", "used twice"),
         ("version: 1\ndisable: [shell.nothing]", "no rule shell.nothing"),
+        ("version: 1\nfiles: {readable: [shared]}", "files.readable.0"),
+        ("version: 1\nfiles: {writable: ['/srv/*']}", "files.writable.0"),
         ("version: [", "no YAML"),
         ("- a list", "the whole file"),
         ("", "the whole file"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from claude_sdk_pattern.policy.shell import MAX_SCRIPT_LENGTH, Script, read_script
 
 # Many times what one of them takes, and a fraction of what each took when nothing was bounded.
-BOUND_SECONDS = 1.0
+BOUND_SECONDS = 5.0
 
 # What is repeated; with what closes it, if anything does.
 OPENED = {

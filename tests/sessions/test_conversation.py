@@ -98,6 +98,22 @@ async def test_a_message_is_answered_and_everything_about_it_is_on_the_tape(chat
     assert stored.title == "say exactly: All of it."
 
 
+async def test_the_model_is_told_of_the_tools_that_work_here(chat: Chat) -> None:
+    """All of them, so that whoever takes a newer Claude Code looks at what it brings."""
+    await chat.ask("say exactly: x")
+    body = chat.platform.model.requests[-1].body
+    told = (
+        "Agent AskUserQuestion Bash Edit EnterPlanMode ExitPlanMode NotebookEdit Read Skill TaskCreate TaskGet TaskList"
+    )
+    assert sorted(tool["name"] for tool in body["tools"]) == [
+        *told.split(),
+        "TaskUpdate",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+    ]
+
+
 async def test_a_finished_turn_keeps_no_deltas(chat: Chat) -> None:
     await chat.ask("long answer of 300 words")
     assert any(item.type == "stream_event" for item in chat.seen)

@@ -10,7 +10,6 @@ import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from tests.support.processes import agent_processes
 from claude_sdk_pattern.events import types as events
 from claude_sdk_pattern.isolation.kinds import IsolationUnavailableError
 from claude_sdk_pattern.sessions.approvals import Answer
-from claude_sdk_pattern.sessions.options import AgentProfile, OptionsBuilder
+from claude_sdk_pattern.sessions.options import OptionsBuilder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli]
 
@@ -151,10 +150,8 @@ async def test_servers_of_tools_run_behind_the_same_walls(
         return replace(options, mcp_servers={"where": server})
 
     monkeypatch.setattr(OptionsBuilder, "build", with_a_server)
-    profile = partial(AgentProfile, read_only=(NAMESPACES_SERVER,))
-    monkeypatch.setattr("claude_sdk_pattern.sessions.agent_seat.AgentProfile", profile)
     policy = tmp_path / "policy.yaml"
-    policy.write_text('version: 1\ntools: {"mcp__where__*": mcp}\n')
+    policy.write_text(f'version: 1\ntools: {{"mcp__where__*": mcp}}\nfiles: {{readable: ["{NAMESPACES_SERVER}"]}}\n')
     async with running(policy_file=policy) as platform, await platform.chat() as chat:
         accepted = await chat.say("call mcp tool where tell with {}")
         request = await chat.until_type(events.PermissionRequest)
@@ -170,6 +167,39 @@ async def test_servers_of_tools_run_behind_the_same_walls(
 def text_of(result: events.ToolResult) -> str:
     content = result.content
     return content if isinstance(content, str) else str(content[0]["text"])
+
+
+async def test_folders_that_the_policy_opens_can_be_used_as_it_says(running: Running, tmp_path: Path) -> None:
+    # Whoever the agent is here.
+    (tmp_path / "shared").mkdir(mode=0o755)
+    (tmp_path / "shared" / "maps.txt").write_text("here be dragons")
+    (tmp_path / "drop").mkdir()
+    (tmp_path / "drop").chmod(0o777)
+    (tmp_path / "closed").mkdir(mode=0o755)
+    (tmp_path / "closed" / "list.txt").write_text("not for agents")
+    policy = tmp_path / "policy.yaml"
+    gone = tmp_path / "gone"
+    policy.write_text(
+        f'version: 1\nfiles: {{readable: ["{tmp_path}/shared", "{gone}"], writable: ["{tmp_path}/drop"]}}\n'
+    )
+    async with running(policy_file=policy) as platform, await platform.chat() as chat:
+
+        async def call(tool: str, **arguments: str) -> events.ToolResult:
+            accepted = await chat.say(f"call tool {tool} with {json.dumps(arguments)}")
+            found = await chat.until(lambda event: isinstance(event, events.ToolResult | events.PermissionRequest))
+            if isinstance(found, events.PermissionRequest):
+                await chat.conversation.answer_permission(found.request_id, ALLOW)
+                found = await chat.until_type(events.ToolResult)
+            assert isinstance(found, events.ToolResult)
+            await chat.until_type(events.Result, turn_id=accepted.turn_id)
+            return found
+
+        assert "here be dragons" in str((await call("Read", file_path=str(tmp_path / "shared" / "maps.txt"))).content)
+        assert (await call("Write", file_path=str(tmp_path / "shared" / "new.txt"), content="x")).is_error
+        assert not (await call("Write", file_path=str(tmp_path / "drop" / "new.txt"), content="left")).is_error
+        assert (tmp_path / "drop" / "new.txt").read_text() == "left"
+        refused = await call("Read", file_path=str(tmp_path / "closed" / "list.txt"))
+        assert "files.outside-session" in str(refused.content)
 
 
 async def test_an_agent_that_cannot_be_walled_in_is_not_started(running: Running) -> None:

@@ -55,6 +55,7 @@ class PermissionsView(_Body):
     hosts: list[str]
     paths: PathPermissionsView
     secrets: list[str]
+    environment: list[str] = Field(description="Variables that it sets for agents and what they start.")
     events: list[str]
     slots: list[str] = Field(description="Places of the page where its code runs.")
     apps: bool = Field(description="Whether its tools may show pages of their own, walled off from this one.")
@@ -66,6 +67,7 @@ class InventoryView(_Body):
     has_tools: bool
     mcp_servers: list[str]
     skills: list[str]
+    folders: list[str] = Field(description="Folders that agents may read.")
     commands: list[str]
     agents: list[str]
     hooks: list[str] = Field(description="The events its hooks are for.")
@@ -256,6 +258,7 @@ def _inventory(inventory: Inventory) -> InventoryView:
         has_tools=inventory.has_tools,
         mcp_servers=list(inventory.mcp_servers),
         skills=list(inventory.skills),
+        folders=list(inventory.folders),
         commands=list(inventory.commands),
         agents=list(inventory.agents),
         hooks=list(inventory.hooks),

@@ -285,6 +285,7 @@ def _facts(package: PluginPackage) -> list[tuple[str, str]]:
         ("brings tools", "yes" if brought.has_tools else ""),
         ("servers", ", ".join(brought.mcp_servers)),
         ("skills", ", ".join(brought.skills)),
+        ("folders", ", ".join(brought.folders)),
         ("commands", ", ".join(brought.commands)),
         ("agents", ", ".join(brought.agents)),
         ("hooks", ", ".join(brought.hooks)),
@@ -298,7 +299,9 @@ def _facts(package: PluginPackage) -> list[tuple[str, str]]:
         ("may read", ", ".join(asked.paths.readable)),
         ("may write", ", ".join(asked.paths.writable)),
         ("is given", ", ".join(asked.secrets)),
+        ("sets", ", ".join(asked.environment)),
         ("is told of", ", ".join(asked.events)),
+        ("runs in page", ", ".join(asked.slots)),
         ("shows apps", "yes" if asked.apps else ""),
     ]
     return [(label, value) for label, value in facts if value]

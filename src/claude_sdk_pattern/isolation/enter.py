@@ -13,7 +13,8 @@ gives it.
 What differs from process to process comes in the environment and goes no further: ``CLAUDE_SDK_PATTERN_WORKSPACE``
 (a folder that it may write to, and begins in; an agent's ``CLAUDE_CONFIG_DIR`` is another),
 ``CLAUDE_SDK_PATTERN_READ_ONLY`` and ``CLAUDE_SDK_PATTERN_WRITABLE`` (paths, joined by colons),
-``CLAUDE_SDK_PATTERN_CGROUP`` (a control group to join), ``CLAUDE_SDK_PATTERN_DOORWAY`` (folder of the server's socket)
+``CLAUDE_SDK_PATTERN_PASSED`` (names of more variables to pass on, joined by spaces), ``CLAUDE_SDK_PATTERN_CGROUP`` (a
+control group to join), ``CLAUDE_SDK_PATTERN_DOORWAY`` (folder of the server's socket)
 and ``CLAUDE_SDK_PATTERN_PROCESS`` (the process's id).
 """
 
@@ -53,7 +54,8 @@ def main(words: list[str]) -> NoReturn:
     command, arguments = words[end + 1 : command_end], words[command_end + 1 :]
     workspace = os.environ["CLAUDE_SDK_PATTERN_WORKSPACE"]
     # Only what is listed goes on. bubblewrap itself stays alive as pid 1 of the namespace, readable as /proc/1/environ.
-    environment = {name: os.environ[name] for name in told.get("pass", []) if name in os.environ}
+    names = [*told.get("pass", []), *os.environ.get("CLAUDE_SDK_PATTERN_PASSED", "").split()]
+    environment = {name: os.environ[name] for name in names if name in os.environ}
 
     # A Ctrl-C at the server's terminal is for the server, which then ends its agents in good order.
     if os.getpgrp() != os.getpid():

@@ -14,6 +14,7 @@ from claude_sdk_pattern.isolation.launcher import (
     READ_ONLY_VARIABLE,
     SEARCH_PATH,
     WORKSPACE_VARIABLE,
+    WRITABLE_VARIABLE,
 )
 from claude_sdk_pattern.isolation.probe import CommandSandbox
 
@@ -46,24 +47,31 @@ class Housing:
             "memory_limit_by": "watchdog" if self.cgroups is None else "control groups",
         }
 
-    def environment(self, process_id: str, *, workspace: Path, read_only: tuple[Path, ...] = ()) -> dict[str, str]:
+    def environment(
+        self, process_id: str, *, workspace: Path, read_only: tuple[Path, ...] = (), writable: tuple[Path, ...] = ()
+    ) -> dict[str, str]:
         """Return what the launcher and the agent have to be told of the housing of one process.
 
         Args:
             process_id: our id of the process.
             workspace: the folder it works in.
             read_only: what else it may see of the host's files.
+            writable: what else it may change of them.
 
         Raises:
             ValueError: a path that cannot be passed on.
         """
-        if any(":" in str(path) or not path.is_absolute() for path in read_only):
+        if any(":" in str(path) or not path.is_absolute() for path in (*read_only, *writable)):
             raise ValueError("what an agent may see is named by absolute paths without a colon")
         environment = {"PATH": SEARCH_PATH}
         if self.programs is not None:
             read_only = (self.programs, *read_only)
             environment["PATH"] = f"{self.programs}:{SEARCH_PATH}"
-        environment |= {WORKSPACE_VARIABLE: str(workspace), READ_ONLY_VARIABLE: ":".join(map(str, read_only))}
+        environment |= {
+            WORKSPACE_VARIABLE: str(workspace),
+            READ_ONLY_VARIABLE: ":".join(map(str, read_only)),
+            WRITABLE_VARIABLE: ":".join(map(str, writable)),
+        }
         if self.doorways is not None:
             environment |= {DOORWAY_VARIABLE: str(self.doorways.folder), PROCESS_VARIABLE: process_id}
         if self.cgroups is not None:

@@ -20,13 +20,21 @@ MANIFEST_FILE: Final = "plugin.json"
 
 MANIFEST_VERSION: Final = "1"
 
+VARIABLES_OF_OTHERS: Final = re.compile(
+    r"^(PATH|HOME|PWD|SHELL|USER|LOGNAME|TERM|TMPDIR|LANG|LC_.*|IFS|ENV|PS[0-9]|PROMPT_COMMAND|SHELLOPTS|.*_PROXY"
+    r"|(CLAUDE|ANTHROPIC|MCP|API|MAX|DISABLE|ENABLE|BASH|LD|DYLD|NODE|NPM|BUN|GIT|SSL|OTEL)_.*|CLAUDECODE.*|PYTHON.*)$"
+)
+"""Variables that a plugin does not set in an agent's environment: those of the platform and of Claude Code, and those
+by which shells, loaders and interpreters are told to run something else."""
+
 UI_FOLDER: Final = "ui"
 """The part of a plugin's folder that browsers get files of."""
 
 SCHEMA_URL: Final = "https://claude-sdk-pattern.dev/schemas/plugin.schema.json"
 
 PLACEHOLDER: Final = re.compile(r"\$\{([^}]*)\}")
-"""What is filled in when a server is started: ``${config.KEY}``, ``${plugin_root}``, ``${plugin_data}``."""
+"""What is filled in when a server or an agent is started: ``${config.KEY}``; for servers also ``${plugin_root}`` and
+``${plugin_data}``."""
 
 
 HOST_NAME: Final = re.compile(r"^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$")
@@ -49,6 +57,12 @@ def _in_ui_folder(*endings: str) -> Callable[[str], str]:
     return check
 
 
+def _free_variable(text: str) -> str:
+    if VARIABLES_OF_OTHERS.fullmatch(text):
+        raise ValueError("is a variable of the platform, of Claude Code or of the system; choose another name")
+    return text
+
+
 def _version(text: str) -> str:
     if not is_version(text):
         raise ValueError("must be a version of three numbers, such as 1.2.0")
@@ -65,6 +79,9 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9](?:-?[a-z0-9])*$", ma
 """Kebab case: lower-case letters, digits and single hyphens between them."""
 
 ConfigKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=64)]
+VariableName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$", max_length=64), AfterValidator(_free_variable)
+]
 VersionText = Annotated[str, AfterValidator(_version)]
 VersionRange = Annotated[str, AfterValidator(_version_range)]
 RelativePath = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(_relative_path)]
@@ -153,11 +170,22 @@ class EndpointsCapability(_Part):
 
 
 class Capabilities(_Part):
-    """What the plugin brings. ``skills`` are folders that hold a ``SKILL.md``, or folders of such folders."""
+    """What the plugin brings.
+
+    Attributes:
+        skills: folders that hold a ``SKILL.md``, or folders of such folders.
+        folders: folders whose files agents may read, and are told of.
+        environment: variables that agents have, and what they start; with ``${config.KEY}`` for a value of the
+            configuration that is not secret.
+    """
 
     tools: ToolsCapability | None = None
     mcp_servers: dict[Name, McpServer] = Field(default_factory=dict[Name, McpServer])
     skills: tuple[RelativePath, ...] = ()
+    folders: tuple[RelativePath, ...] = ()
+    environment: dict[VariableName, Annotated[str, StringConstraints(max_length=10_000)]] = Field(
+        default_factory=dict[str, str]
+    )
     endpoints: EndpointsCapability | None = None
 
 
@@ -176,6 +204,7 @@ class Permissions(_Part):
             does not list are refused.
         hosts: what its own processes may reach, ``*.example.org`` for all below it, with or without a port.
         secrets: keys of ``config_schema`` whose values are handed to its processes.
+        environment: variables that it sets for agents.
         events: hook events that its functions are told of.
         slots: places of the web app where its code runs, with the rights of whoever looks at the page.
         apps: its tools may show pages in the conversation, walled off from the web app (MCP Apps). They may load from
@@ -186,6 +215,7 @@ class Permissions(_Part):
     hosts: tuple[HostName, ...] = ()
     paths: PathPermissions = PathPermissions()
     secrets: tuple[ConfigKey, ...] = ()
+    environment: tuple[VariableName, ...] = ()
     events: tuple[HookEvent, ...] = ()
     slots: tuple[Slot, ...] = ()
     apps: bool = False
@@ -331,7 +361,16 @@ class Manifest(_Part):
                 case RemoteServer():
                     open_texts, private_texts = (server.url,), tuple(server.headers.values())
             for text in (*open_texts, *private_texts):
-                self._check_placeholders(name, text, may_be_secret=text in private_texts)
+                self._check_placeholders(f"the server `{name}`", text, may_be_secret=text in private_texts)
+        for name, text in self.capabilities.environment.items():
+            self._check_placeholders(f"the variable `{name}`", text, of_server=False)
+        return self
+
+    @model_validator(mode="after")
+    def _environment_is_declared(self) -> Self:
+        for name in self.capabilities.environment:
+            if name not in self.permissions.environment:
+                raise ValueError(f"`permissions.environment` has to name `{name}`, which `capabilities` sets")
         return self
 
     @model_validator(mode="after")
@@ -352,16 +391,18 @@ class Manifest(_Part):
                     raise ValueError(f"`ui` names `{tool}`, and a plugin draws for its own tools: {own[0]}*")
         return self
 
-    def _check_placeholders(self, server: str, text: str, *, may_be_secret: bool) -> None:
+    def _check_placeholders(
+        self, where: str, text: str, *, may_be_secret: bool = False, of_server: bool = True
+    ) -> None:
         known: dict[str, Any] = self.config_schema.get("properties", {})
         for inner in PLACEHOLDER.findall(text):
             key = inner.removeprefix("config.")
-            if inner in {"plugin_root", "plugin_data"}:
+            if of_server and inner in {"plugin_root", "plugin_data"}:
                 continue
             if key == inner or key not in known:
-                raise ValueError(f"the server `{server}` uses ${{{inner}}}, which is no key of `config_schema`")
+                raise ValueError(f"{where} uses ${{{inner}}}, which is no key of `config_schema`")
             if key in self.secret_keys and not may_be_secret:
-                raise ValueError(f"the server `{server}` uses the secret `{key}` outside of `env` and `headers`")
+                raise ValueError(f"{where} uses the secret `{key}`, which only `env` and `headers` of a server may")
 
 
 def secret_keys(config_schema: dict[str, Any]) -> frozenset[str]:

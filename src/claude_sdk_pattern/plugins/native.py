@@ -17,6 +17,9 @@ from claude_sdk_pattern.plugins.skill_format import skill_folders
 
 NATIVE_MANIFEST: Final = ".claude-plugin/plugin.json"
 
+READABLE_FOLDERS: Final = "folders"
+"""Where in such a copy the folders are that agents may read; Claude Code looks for nothing there."""
+
 
 def is_native(package: PluginPackage) -> bool:
     """Whether Claude Code can be given the plugin's own folder."""
@@ -26,8 +29,8 @@ def is_native(package: PluginPackage) -> bool:
 def write_native_copy(package: PluginPackage, target: Path) -> None:
     """Write what Claude Code shall see of a plugin into a new folder.
 
-    Of a plugin of our own format that is its skills. Files are linked where the file system allows it: the copy is to
-    be read, never written to.
+    Of a plugin of our own format that is its skills and the folders that agents may read. Files are linked where the
+    file system allows it: the copy is to be read, never written to.
 
     Raises:
         OSError: the target is there already, or cannot be written.
@@ -41,6 +44,8 @@ def write_native_copy(package: PluginPackage, target: Path) -> None:
     else:
         for name, folder in native_skills(package):
             copy_linked(folder, target / "skills" / name)
+        for path in package.inventory.folders:
+            copy_linked(package.root / path, target / READABLE_FOLDERS / path)
     if not (target / NATIVE_MANIFEST).exists():
         (target / NATIVE_MANIFEST).parent.mkdir()
         (target / NATIVE_MANIFEST).write_text(json.dumps(manifest))

@@ -17,6 +17,7 @@ class Inventory:
 
     Attributes:
         has_tools: it has Python tools of its own.
+        folders: those that agents may read.
         hooks: the events its hooks are for, without repetition.
         other: parts of Claude Code's format that only its terminal uses, such as ``lsp``, ``monitors``, ``themes``.
     """
@@ -24,6 +25,7 @@ class Inventory:
     has_tools: bool = False
     mcp_servers: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()

@@ -49,6 +49,7 @@ def read(root: Path, name: str, digest: str) -> PluginPackage:
             has_tools=manifest.capabilities.tools is not None,
             mcp_servers=tuple(sorted(manifest.capabilities.mcp_servers)),
             skills=skill_names(root, skills, manifest.name),
+            folders=manifest.capabilities.folders,
             agents=tuple(sorted(manifest.agents)),
             hooks=tuple(sorted({hook.event for hook in manifest.hooks})),
             endpoints=manifest.capabilities.endpoints is not None,
@@ -67,6 +68,9 @@ def _missing_files(root: Path, manifest: Manifest) -> Iterator[PluginProblem]:
     for index, path in enumerate(manifest.capabilities.skills):
         if not skill_folders(root / path):
             yield _missing(f"capabilities.skills[{index}]", f"{path} holds no SKILL.md", f"write {path}/NAME/SKILL.md")
+    for index, path in enumerate(manifest.capabilities.folders):
+        if not (root / path).is_dir():
+            yield _missing(f"capabilities.folders[{index}]", f"{path} is no folder", "make it, or leave it out")
     for where, prompted in _prompted(manifest):
         if prompted is not None and not (root / prompted).is_file():
             yield _missing(f"{where}.prompt_file", f"{prompted} is not there", "write the file, or use `prompt`")

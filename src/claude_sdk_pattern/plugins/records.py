@@ -207,6 +207,7 @@ def added_permissions(agreed: Permissions | None, asked: Permissions) -> Permiss
                 "writable": _added(known.paths.writable, asked.paths.writable),
             },
             "secrets": _added(known.secrets, asked.secrets),
+            "environment": _added(known.environment, asked.environment),
             "events": _added(known.events, asked.events),
             "slots": _added(known.slots, asked.slots),
             "apps": asked.apps and not known.apps,

@@ -6,6 +6,7 @@ system. The order is that of the steps in :meth:`PermissionGate.decide`; docs/po
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from claude_sdk_pattern.policy.calls import GateContext, ToolCall, Verdict
 from claude_sdk_pattern.policy.command_patterns import command_matches
@@ -59,6 +60,8 @@ class PermissionGate:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        self._readable = tuple(map(Path, policy.files.readable))
+        self._writable = tuple(map(Path, policy.files.writable))
 
     def with_layers(self, layers: Sequence[Policy]) -> "PermissionGate":
         """Return a gate with more laid over its policy: what plugins declare.
@@ -73,6 +76,12 @@ class PermissionGate:
 
     def decide(self, call: ToolCall, context: GateContext) -> Verdict:
         """Return what becomes of a call."""
+        if self._readable or self._writable:
+            context = replace(
+                context,
+                readable=(*context.readable, *self._readable),
+                writable=(*context.writable, *self._writable),
+            )
         call, changes = self._without_secrets(call)
         facts = facts_of(call, self.policy, context)
         verdict = self._decide(call, facts, context)

@@ -27,6 +27,9 @@ RuleId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$"
 
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 
+HostPath = Annotated[str, StringConstraints(pattern=r"^/[^:*\x00]*$", max_length=2000)]
+"""An absolute path, without the letters that stand for other things in patterns and lists of paths."""
+
 
 class _Data(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,10 +67,10 @@ class CategoryPolicy(_Data):
 
 
 class FilePolicy(_Data):
-    """Folders besides the session's own that file tools may use."""
+    """Folders and files of the machine that file tools may use besides the session's own, by absolute path."""
 
-    readable: tuple[Pattern, ...] = ()
-    writable: tuple[Pattern, ...] = ()
+    readable: tuple[HostPath, ...] = ()
+    writable: tuple[HostPath, ...] = ()
 
 
 class HostPolicy(_Data):

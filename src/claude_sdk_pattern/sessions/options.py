@@ -17,13 +17,14 @@ from claude_agent_sdk import (
 
 from claude_sdk_pattern.config.settings import Settings
 from claude_sdk_pattern.isolation.housing import Housing
-from claude_sdk_pattern.isolation.launcher import TOKEN_VARIABLE
+from claude_sdk_pattern.isolation.launcher import PASSED_VARIABLE, TOKEN_VARIABLE
 from claude_sdk_pattern.isolation.probe import CommandSandbox
 from claude_sdk_pattern.model_gateway.exchange import PINGS_ONLY_FACTOR
 from claude_sdk_pattern.plugins.personas import Persona
 from claude_sdk_pattern.plugins.plugin_set import PluginSet
 from claude_sdk_pattern.plugins.runtime.offer import Offer
 from claude_sdk_pattern.policy.hooks import HookEvent
+from claude_sdk_pattern.policy.model import FilePolicy
 from claude_sdk_pattern.policy.sdk_hooks import HookRunner, sdk_hooks
 from claude_sdk_pattern.sessions.cli_mode import cli_mode
 
@@ -55,8 +56,6 @@ class AgentProfile:
 
     output_schema: str | None = None
     """JSON text of the schema that every result must fit; None for free text."""
-    read_only: tuple[Path, ...] = ()
-    """Files and folders of the host that the agent sees besides its own, by absolute path; it cannot change them."""
     plugins: PluginSet = NO_PLUGINS
     """The plugins it works with."""
     persona: Persona | None = None
@@ -85,12 +84,16 @@ class OptionsBuilder:
         settings: the server's settings.
         housing: how agents are started and reach the server.
         hook_events: what every agent process reports; ``PreToolUse`` is among them, or nothing guards its tools.
+        files: what agents may use of the machine's files, and see of them behind their walls.
     """
 
-    def __init__(self, settings: Settings, housing: Housing, *, hook_events: Sequence[HookEvent]) -> None:
+    def __init__(
+        self, settings: Settings, housing: Housing, *, hook_events: Sequence[HookEvent], files: FilePolicy
+    ) -> None:
         self._settings = settings
         self._housing = housing
         self._hook_events = hook_events
+        self._files = files
 
     def build(
         self,
@@ -113,7 +116,8 @@ class OptionsBuilder:
         return ClaudeAgentOptions(
             cli_path=self._housing.launcher,
             cwd=plan.workspace,
-            env=self._environment(plan, profile, offer),
+            add_dirs=list(offer.readable),
+            env=self._environment(plan, offer),
             resume=plan.agent_session_id if plan.resume else None,
             session_id=None if plan.resume else plan.agent_session_id,
             system_prompt=None if plan.system_prompt is None else {"type": "file", "path": str(plan.system_prompt)},
@@ -148,18 +152,25 @@ class OptionsBuilder:
             stderr=stderr,
         )
 
-    def _environment(self, plan: ProcessPlan, profile: AgentProfile, offer: Offer) -> dict[str, str]:
+    def _environment(self, plan: ProcessPlan, offer: Offer) -> dict[str, str]:
         settings = self._settings
-        read_only = (*profile.read_only, *([] if offer.place is None else [offer.place]))
+        read_only = (*_present(self._files.readable), *([] if offer.place is None else [offer.place]))
         # The gateway's own limits come first and say what happened; these catch a gateway that hangs. It passes on
         # nothing before an answer has begun, so both cover its longest silence.
         silence = settings.model_first_byte_timeout_seconds + PINGS_ONLY_FACTOR * settings.model_idle_timeout_seconds
         limit_ms = str(int((silence + _GATEWAY_MARGIN_SECONDS) * 1000))
         return {
+            **offer.environment,
+            PASSED_VARIABLE: " ".join(offer.environment),
             "HOME": str(plan.config_dir),
             "LANG": "C.UTF-8",
             "TERM": "dumb",
-            **self._housing.environment(plan.process_id, workspace=plan.workspace, read_only=read_only),
+            **self._housing.environment(
+                plan.process_id,
+                workspace=plan.workspace,
+                read_only=read_only,
+                writable=_present(self._files.writable),
+            ),
             "CLAUDE_CONFIG_DIR": str(plan.config_dir),
             "ANTHROPIC_BASE_URL": self._housing.gateway_url,
             # Not a key: a token that opens the gateway for this one session.
@@ -181,6 +192,11 @@ class OptionsBuilder:
             "ENABLE_TOOL_SEARCH": str(offer.tool_count >= settings.tool_search_min_tools).lower(),
             "DISABLE_AUTOUPDATER": "1",
         }
+
+
+def _present(paths: Sequence[str]) -> tuple[Path, ...]:
+    # One that is not there now keeps no agent from starting.
+    return tuple(path for path in map(Path, paths) if path.exists())
 
 
 def _output_format(profile: AgentProfile) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from claude_sdk_pattern.model_gateway.tokens import AgentCredential, AgentTokens
 from claude_sdk_pattern.plugins.personas import Persona
 from claude_sdk_pattern.plugins.runtime.runtime import PluginRuntime
 from claude_sdk_pattern.policy.hooks import HookEvent
+from claude_sdk_pattern.policy.model import FilePolicy
 from claude_sdk_pattern.sessions.agent_process import AgentProcess
 from claude_sdk_pattern.sessions.errors import SandboxUnavailableError
 from claude_sdk_pattern.sessions.leases import Leases
@@ -77,10 +78,11 @@ class ProcessFactory:
         leases: Leases,
         records: AgentRecords,
         plugins: PluginRuntime,
+        files: FilePolicy,
     ) -> None:
         self._settings = settings
         self._housing = housing
-        self._options = OptionsBuilder(settings, housing, hook_events=hook_events)
+        self._options = OptionsBuilder(settings, housing, hook_events=hook_events, files=files)
         self._tokens = tokens
         self._database = database
         self._workspaces = workspaces

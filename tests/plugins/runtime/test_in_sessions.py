@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from tests.support.platform import Chat, Platform, eventually, running_platform
+from tests.support.plugins import SKILL
 from tests.support.plugins_at_work import EXAMPLES, activate, ask_and_allow, call_tool, tool_plugin, write_plugin
 
 from claude_sdk_pattern.events import types as events
-from claude_sdk_pattern.plugins.errors import UnknownPluginError
+from claude_sdk_pattern.plugins.errors import ActivationError, UnknownPluginError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cli]
 
@@ -110,6 +111,87 @@ async def test_a_tool_that_the_plugin_does_not_declare_is_refused(platform: Plat
         result = await call_tool(chat, "mcp__sneaky__greet")
         assert result.is_error
         assert "tools.undeclared" in str(result.content)
+
+
+async def test_agents_have_the_folders_and_variables_of_a_plugin(platform: Platform) -> None:
+    await activate(platform, EXAMPLES / "house-rules", config={"contact": "the night shift"})
+    async with await platform.chat() as chat:
+        await ask_and_allow(chat, "run bash: echo ask $HOUSE_RULES_CONTACT")
+        assert str(seen(chat, events.ToolResult)[-1].content).startswith("ask the night shift")
+        process = chat.conversation.process
+        assert process is not None
+        (handbook,) = process.offer.readable
+        assert (handbook.name, str(handbook) in str(platform.model.requests[-1].body)) == ("handbook", True)
+        read = await call_tool(chat, "Read", file_path=str(handbook / "names.md"))
+        assert "quarterly-report.md" in str(read.content)
+        await ask_and_allow(
+            chat, "call tool Write with " + json.dumps({"file_path": str(handbook / "new.md"), "content": "x"})
+        )
+        assert seen(chat, events.ToolResult)[-1].is_error
+        assert not (handbook / "new.md").exists()
+    # Turned off for a session, it sets nothing; its hook stays.
+    await platform.services.plugins.deactivate("house-rules", actor="u1")
+    async with await platform.chat() as chat:
+        await ask_and_allow(chat, "run bash: echo ask ${HOUSE_RULES_CONTACT:-nobody}")
+        assert str(seen(chat, events.ToolResult)[-1].content).startswith("ask nobody")
+
+
+async def test_a_folder_of_a_plugin_is_read_and_not_obeyed(platform: Platform, tmp_path: Path) -> None:
+    """Instructions, settings and skills that lie in a folder for reading are files, and nothing nobody agreed to."""
+    touch = {"type": "command", "command": "touch planted"}
+    settings = {"env": {"PLANTED": "yes"}, "hooks": {"UserPromptSubmit": [{"hooks": [touch]}]}}
+    root = write_plugin(
+        tmp_path / "shelf",
+        {
+            "SKILL.md": SKILL,
+            "reference.md": "Beside the skill.",
+            "books/CLAUDE.md": "Planted instructions.",
+            "books/.claude/settings.json": json.dumps(settings),
+            "books/.claude/skills/planted-skill/SKILL.md": SKILL.replace("name: ", "name: planted-"),
+            "books/.mcp.json": '{"mcpServers": {"planted": {"command": "/bin/sleep"}}}',
+        },
+        type="skill",
+        capabilities={"skills": ["."], "folders": ["books"]},
+    )
+    await activate(platform, root)
+    async with await platform.chat() as chat:
+        await ask_and_allow(chat, "run bash: echo is ${PLANTED:-not planted}")
+        assert str(seen(chat, events.ToolResult)[-1].content).startswith("is not planted")
+        assert not any("planted" in path.name for path in chat.workspace.iterdir())
+        process = chat.conversation.process
+        assert process is not None
+        (books,) = process.offer.readable
+        assert (books / "CLAUDE.md").is_file()
+        asked = str(platform.model.requests[-1].body)
+        assert "Planted instructions" not in asked
+        assert "planted-skill" not in asked
+        assert "planted" not in await servers_of(chat)
+        # What a skill tells the agent to read.
+        (reference,) = process.offer.folders["shelf"].glob("skills/*/reference.md")
+        assert "Beside the skill." in str((await call_tool(chat, "Read", file_path=str(reference))).content)
+
+
+async def test_a_variable_has_one_plugin_that_sets_it_and_a_value_that_fits(platform: Platform, tmp_path: Path) -> None:
+    def setting(name: str, value: str) -> Path:
+        return write_plugin(
+            tmp_path / name,
+            {"SKILL.md": SKILL},
+            type="skill",
+            capabilities={"skills": ["."], "environment": {"REGION": value}},
+            permissions={"environment": ["REGION"]},
+            config_schema={"type": "object", "properties": {"region": {"type": "string", "default": "north"}}},
+        )
+
+    await activate(platform, setting("first", "${config.region}"))
+    with pytest.raises(ActivationError, match="The variable REGION is set by the plugin first"):
+        await activate(platform, setting("second", "south"))
+    for region in ("no\0rth", "n" * 20_000):
+        with pytest.raises(ActivationError, match="The variable REGION would have"):
+            await platform.services.plugins.configure("first", {"region": region}, actor="u1")
+    await platform.services.plugins.configure("first", {"region": "east"}, actor="u1")
+    async with await platform.chat() as chat:
+        await ask_and_allow(chat, "run bash: echo in the $REGION")
+        assert str(seen(chat, events.ToolResult)[-1].content).startswith("in the east")
 
 
 async def test_a_plugin_is_turned_off_for_one_session_from_its_next_process_on(platform: Platform) -> None:

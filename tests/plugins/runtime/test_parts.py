@@ -62,9 +62,8 @@ def test_a_plugin_declares_tools_of_its_own_and_no_others(tmp_path: Path) -> Non
         },
         permissions={"tools": ["*", "Bash", "mcp__*", "mcp__other__x", "mcp__greedy__*", "mcp__greedy-far__one"]},
     )
-    layer = policy_layer(active(root), Path("/shown"))
+    layer = policy_layer(active(root))
     assert layer.tools == {"mcp__greedy__*": "mcp", "mcp__greedy-far__one": "mcp"}
-    assert layer.files.readable == ("/shown",)
     assert layer.hosts.allow == ()
 
 

@@ -1743,6 +1743,11 @@ export interface components {
             commands: string[];
             /** Endpoints */
             endpoints: boolean;
+            /**
+             * Folders
+             * @description Folders that agents may read.
+             */
+            folders: string[];
             /** Has Tools */
             has_tools: boolean;
             /**
@@ -1994,6 +1999,11 @@ export interface components {
              * @description Whether its tools may show pages of their own, walled off from this one.
              */
             apps: boolean;
+            /**
+             * Environment
+             * @description Variables that it sets for agents and what they start.
+             */
+            environment: string[];
             /** Events */
             events: string[];
             /** Hosts */

@@ -22,9 +22,10 @@ from claude_sdk_pattern.isolation.kinds import MEBIBYTE, AgentLimits
 from claude_sdk_pattern.isolation.launcher import SEARCH_PATH
 from claude_sdk_pattern.plugins.hosted.code import load_server
 from claude_sdk_pattern.plugins.hosted.protocol import SPEC_VARIABLE, CodeSpec
-from claude_sdk_pattern.plugins.manifest import PLACEHOLDER, RemoteServer, StdioServer
+from claude_sdk_pattern.plugins.manifest import RemoteServer, StdioServer
 from claude_sdk_pattern.plugins.runtime.asking import Answering, answering
 from claude_sdk_pattern.plugins.runtime.guarded_http import guarded_client
+from claude_sdk_pattern.plugins.runtime.placeholders import filled
 from claude_sdk_pattern.plugins.runtime.streams import Link, Sent, process_link
 
 logger = structlog.get_logger(__name__)
@@ -144,7 +145,7 @@ async def stdio_link(
     confinement: Confinement, place: Place, server: StdioServer, limits: ProcessLimits, *, values: Mapping[str, str]
 ) -> AsyncGenerator[Link]:
     """Run the program of an MCP server. ``values`` are what its placeholders stand for."""
-    command, *arguments = (_filled(text, values) for text in (server.command, *server.args))
+    command, *arguments = (filled(text, values) for text in (server.command, *server.args))
     read_only = [place.root, *place.readable]
     if command in _PYTHON:
         command = sys.executable
@@ -153,7 +154,7 @@ async def stdio_link(
         command = str(place.root / command)
     confined = Confined(
         command=(command, *arguments),
-        environment=_basics(place) | {name: _filled(text, values) for name, text in server.env.items()},
+        environment=_basics(place) | {name: filled(text, values) for name, text in server.env.items()},
         folder=place.data,
         writable=place.writable,
         read_only=tuple(read_only),
@@ -170,8 +171,8 @@ async def remote_link(
     place: Place, server: RemoteServer, limits: ProcessLimits, *, values: Mapping[str, str]
 ) -> AsyncGenerator[Link]:
     """Reach an MCP server at an address."""
-    url = _filled(server.url, values)
-    headers = {name: _filled(text, values) for name, text in server.headers.items()}
+    url = filled(server.url, values)
+    headers = {name: filled(text, values) for name, text in server.headers.items()}
 
     def make_client(*_: Any, **__: Any) -> httpx2.AsyncClient:
         return guarded_client(
@@ -208,8 +209,3 @@ def _python_folders() -> tuple[Path, ...]:
         if not any(path.is_relative_to(above) for above in (Path("/usr"), *found)):
             found.append(path)
     return tuple(found)
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a text with its placeholders filled in; one without a value becomes nothing."""
-    return PLACEHOLDER.sub(lambda match: values.get(match[1], ""), text)

@@ -122,4 +122,4 @@ class NativeFolders:
 
 def needs_folder(package: PluginPackage) -> bool:
     """Whether Claude Code is given a folder of a plugin."""
-    return package.format != "platform" or bool(package.inventory.skills)
+    return package.format != "platform" or bool(package.inventory.skills or package.inventory.folders)

@@ -11,7 +11,11 @@ from claude_agent_sdk.types import McpSdkServerConfig
 from claude_sdk_pattern.plugins.manifest import Agent
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin
 from claude_sdk_pattern.plugins.runtime.names import agent_name
+from claude_sdk_pattern.plugins.runtime.placeholders import config_values, filled
 from claude_sdk_pattern.policy.hooks import Hook
+
+# Linux takes none over 128 KiB, and 2 MiB of arguments and variables in all.
+_MAX_VARIABLE_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,8 @@ class Offer:
         agents: subagents, by name.
         native_agents: names of the subagents that Claude Code finds in ``folders`` by itself.
         folders: folders in Claude Code's format, by plugin; they lie in ``place``, and nothing else does.
+        readable: folders in these that agents may read and are told of.
+        environment: variables that the plugins set for the agent.
         options: values of the configuration of these folders' plugins, by plugin, which Claude Code hands on to their
             parts.
         starts_servers: whether Claude Code has to start MCP servers of these folders, within the agent's walls.
@@ -57,6 +63,8 @@ class Offer:
     native_agents: Sequence[str] = ()
     folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     place: Path | None = None
+    readable: Sequence[Path] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     starts_servers: bool = False
     hooks: Sequence[Hook] = ()
@@ -65,6 +73,25 @@ class Offer:
 
 
 NOTHING_OFFERED = Offer()
+
+
+def environment_of(plugin: ActivePlugin) -> dict[str, str]:
+    """Return the variables that a plugin sets for agents.
+
+    Raises:
+        ValueError: one of them has a value that no variable can have.
+    """
+    manifest = plugin.package.manifest
+    if manifest is None or not manifest.capabilities.environment:
+        return {}
+    values = config_values(plugin.config)
+    found = {name: filled(text, values) for name, text in manifest.capabilities.environment.items()}
+    for name, value in found.items():
+        if "\0" in value or len(value.encode()) > _MAX_VARIABLE_BYTES:
+            raise ValueError(
+                f"The variable {name} would have a NUL character in it, or more than {_MAX_VARIABLE_BYTES} bytes."
+            )
+    return found
 
 
 def agents_of(plugin: ActivePlugin) -> dict[str, AgentDefinition]:

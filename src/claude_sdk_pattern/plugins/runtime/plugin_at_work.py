@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from claude_sdk_pattern.isolation.confinement import Confinement
 from claude_sdk_pattern.isolation.hosts import EgressPolicy, HostPattern, Network
@@ -22,6 +21,7 @@ from claude_sdk_pattern.plugins.runtime.links import (
     stdio_link,
 )
 from claude_sdk_pattern.plugins.runtime.names import mcp_server, tool_server
+from claude_sdk_pattern.plugins.runtime.placeholders import config_values
 from claude_sdk_pattern.plugins.runtime.server_connection import (
     Connect,
     ServerConnection,
@@ -236,7 +236,7 @@ class PluginAtWork:
         return {key: value for key, value in found.items() if value is not None}
 
     def _values(self, place: Place, secrets: Mapping[str, str]) -> dict[str, str]:
-        config = {f"config.{key}": _as_text(value) for key, value in {**self.plugin.config, **secrets}.items()}
+        config = config_values({**self.plugin.config, **secrets})
         return {"plugin_root": str(place.root), "plugin_data": str(place.data), **config}
 
     # --- small things -------------------------------------------------------------------------------------------
@@ -254,12 +254,6 @@ class PluginAtWork:
     def _end_if_unused(self) -> None:
         if self._is_retired and self._users <= 0 and self._closing is None:
             self._closing = asyncio.create_task(self.aclose())
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 async def refuse_all(plugin: str, what: str, params: JsonObject) -> JsonObject:

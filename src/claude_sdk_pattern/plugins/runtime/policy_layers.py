@@ -1,7 +1,6 @@
 """What active plugins change about the policy of a session: the tools they declare, and the hooks they bring."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from claude_sdk_pattern.plugins.author import JsonObject
@@ -9,7 +8,7 @@ from claude_sdk_pattern.plugins.manifest import Hook as DeclaredHook
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin
 from claude_sdk_pattern.plugins.runtime.names import server_names
 from claude_sdk_pattern.policy.hooks import Hook, HookCall, HookReply
-from claude_sdk_pattern.policy.model import Category, FilePolicy, Policy
+from claude_sdk_pattern.policy.model import Category, Policy
 
 type RunFunction = Callable[[str, JsonObject, float], Awaitable[JsonObject | None]]
 """Runs a hook function of a plugin: its name, what happened, the limit in seconds; to what it returned."""
@@ -18,21 +17,16 @@ type RunFunction = Callable[[str, JsonObject, float], Awaitable[JsonObject | Non
 _DECISIONS = ("deny", "ask")
 
 
-def policy_layer(plugin: ActivePlugin, folder: Path | None) -> Policy:
-    """Return what a plugin lays over the policy.
+def policy_layer(plugin: ActivePlugin) -> Policy:
+    """Return what a plugin lays over the policy: the tools of its own servers that it declares.
 
-    That is: the tools of its own servers that it declares, and its folder as one that may be read where agents are
-    given one. Patterns that reach for the tools of others mean nothing here.
+    Patterns that reach for the tools of others mean nothing here.
     """
     own = tuple(f"mcp__{server}__" for server in server_names(plugin))
     declared: dict[str, Category] = {
         pattern: "mcp" for pattern in plugin.package.permissions.tools if pattern.startswith(own)
     }
-    return Policy(
-        version=1,
-        tools=cast("dict[Any, Category]", declared),
-        files=FilePolicy(readable=() if folder is None else (str(folder),)),
-    )
+    return Policy(version=1, tools=cast("dict[Any, Category]", declared))
 
 
 def hooks_of(plugin: ActivePlugin, run: RunFunction) -> Sequence[Hook]:

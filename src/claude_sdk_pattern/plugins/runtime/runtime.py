@@ -17,7 +17,7 @@ import structlog
 from claude_agent_sdk import AgentDefinition
 from claude_agent_sdk.types import McpSdkServerConfig
 
-from claude_sdk_pattern.isolation.hosts import HostPattern, HostPatternError
+from claude_sdk_pattern.isolation.hosts import HostPattern
 from claude_sdk_pattern.plugins.author import JsonObject
 from claude_sdk_pattern.plugins.errors import ActivationError
 from claude_sdk_pattern.plugins.hosted.protocol import (
@@ -28,13 +28,14 @@ from claude_sdk_pattern.plugins.hosted.protocol import (
     HttpRequest,
     HttpResult,
 )
+from claude_sdk_pattern.plugins.native import READABLE_FOLDERS
 from claude_sdk_pattern.plugins.personas import offered_profiles
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin, PluginSet
 from claude_sdk_pattern.plugins.runtime.apps import is_for, page_of
 from claude_sdk_pattern.plugins.runtime.forwarding import Reports, ToolFailure, forwarding_server
 from claude_sdk_pattern.plugins.runtime.names import agent_name, owner_of, owners, server_names
 from claude_sdk_pattern.plugins.runtime.native_folders import NativeFolders, needs_folder
-from claude_sdk_pattern.plugins.runtime.offer import Offer, OfferedTool, agents_of
+from claude_sdk_pattern.plugins.runtime.offer import Offer, OfferedTool, agents_of, environment_of
 from claude_sdk_pattern.plugins.runtime.plugin_app import PluginApp
 from claude_sdk_pattern.plugins.runtime.plugin_at_work import (
     HealthReport,
@@ -46,7 +47,7 @@ from claude_sdk_pattern.plugins.runtime.policy_layers import hooks_of, policy_la
 from claude_sdk_pattern.plugins.runtime.server_connection import CallFailedError, ServerConnection, ServerStartError
 from claude_sdk_pattern.policy.gate import PermissionGate
 from claude_sdk_pattern.policy.hooks import Hook
-from claude_sdk_pattern.policy.model import Policy
+from claude_sdk_pattern.policy.model import FilePolicy, Policy
 
 logger = structlog.get_logger(__name__)
 
@@ -121,11 +122,15 @@ class PluginRuntime:
             for host in plugin.package.permissions.hosts:
                 HostPattern.parse(host)
             agents_of(plugin)
+            environment = environment_of(plugin)
             for profile in offered_profiles(PluginSet((plugin,))):
                 profile.persona()
             self._folders.single(plugin.package)
-        except (OSError, UnicodeDecodeError, HostPatternError) as error:
+        except (OSError, ValueError) as error:
             raise ActivationError(str(error)) from error
+        for other in others:
+            if other.name != plugin.name and (shared := environment.keys() & environment_of(other).keys()):
+                raise ActivationError(f"The variable {min(shared)} is set by the plugin {other.name}.")
         if plugin.package.format == "claude-code" and len(json.dumps([plugin.config])) > MAX_OPTIONS_BYTES:
             raise ActivationError(f"Its configuration has more than {MAX_OPTIONS_BYTES} bytes.")
         taken = owners(other for other in others if other.name != plugin.name)
@@ -154,10 +159,11 @@ class PluginRuntime:
             at_work = None
         try:
             self._folders.single(plugin.package)
+            environment_of(plugin)
             if at_work is None:
                 at_work = PluginAtWork(plugin, self._settings, self._platform, on_health=self._on_health)
                 await at_work.start()
-        except (ServerStartError, OSError) as error:
+        except (ServerStartError, OSError, ValueError) as error:
             raise ActivationError(self._redact(str(error))) from error
         self._retire(self._at_work.get(plugin.name))
         self._at_work[plugin.name] = at_work
@@ -206,6 +212,7 @@ class PluginRuntime:
         options: dict[str, Mapping[str, Any]] = {}
         used: list[PluginAtWork] = []
         apps: dict[str, str] = {}
+        environment: dict[str, str] = {}
         tool_count = 0
         place: Path | None = None
         if any(needs_folder(plugin.package) for plugin in plugins):
@@ -217,7 +224,8 @@ class PluginRuntime:
         for plugin in plugins:
             try:
                 agents |= agents_of(plugin)
-            except (OSError, UnicodeDecodeError) as error:
+                environment |= environment_of(plugin)
+            except (OSError, ValueError) as error:
                 missing[plugin.name] = str(error)
                 continue
             if needs_folder(plugin.package) and place is not None:
@@ -267,6 +275,13 @@ class PluginRuntime:
             ],
             folders=folders,
             place=place,
+            readable=[
+                folders[plugin.name] / READABLE_FOLDERS / path
+                for plugin in plugins
+                if plugin.name in folders
+                for path in plugin.package.inventory.folders
+            ],
+            environment=environment,
             options=options,
             starts_servers=any(_starts_servers(plugin) for plugin in plugins if plugin.name in folders),
             hooks=hooks,
@@ -279,11 +294,10 @@ class PluginRuntime:
         key = (base, plugins.key)
         gate = self._gates.get(key)
         if gate is None:
-            place = self._folders.place(plugins)
-            layers: list[Policy] = [
-                policy_layer(plugin, place / plugin.name if needs_folder(plugin.package) else None)
-                for plugin in plugins
-            ]
+            layers = [policy_layer(plugin) for plugin in plugins]
+            if any(needs_folder(plugin.package) for plugin in plugins):
+                # Skills and commands tell agents to read files that lie beside them.
+                layers.append(Policy(version=1, files=FilePolicy(readable=(str(self._folders.place(plugins)),))))
             if len(self._gates) >= _MAX_KEPT_GATES:
                 self._gates.clear()
             gate = self._gates[key] = base.with_layers(layers)

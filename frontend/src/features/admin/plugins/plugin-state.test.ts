@@ -8,6 +8,7 @@ const nothing = {
   hosts: [],
   paths: { readable: [], writable: [] },
   secrets: [],
+  environment: [],
   events: [],
   slots: [],
   apps: false,
@@ -32,6 +33,7 @@ function plugin(more: Partial<Plugin>): Plugin {
       has_tools: true,
       mcp_servers: [],
       skills: ["greeting"],
+      folders: ["handbook"],
       commands: [],
       agents: [],
       hooks: ["PreToolUse", "PreToolUse"],
@@ -87,7 +89,10 @@ test("only what is asked for has a line", () => {
     { kind: "hosts", items: ["a.example"] },
     { kind: "writable", items: ["/srv"] },
   ]);
-  expect(toPermissionLines({ ...nothing, apps: true })).toEqual([{ kind: "apps", items: [] }]);
+  expect(toPermissionLines({ ...nothing, environment: ["TZ"], apps: true })).toEqual([
+    { kind: "environment", items: ["TZ"] },
+    { kind: "apps", items: [] },
+  ]);
 });
 
 test("what it brings is named once", () => {
@@ -95,6 +100,7 @@ test("what it brings is named once", () => {
     { kind: "tools", items: [] },
     { kind: "endpoints", items: [] },
     { kind: "skills", items: ["greeting"] },
+    { kind: "folders", items: ["handbook"] },
     { kind: "hooks", items: ["PreToolUse"] },
   ]);
 });

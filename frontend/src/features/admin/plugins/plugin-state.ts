@@ -27,7 +27,7 @@ export function toDoings(plugin: Plugin): Doings {
 }
 
 export type PermissionKind =
-  "tools" | "hosts" | "readable" | "writable" | "secrets" | "events" | "slots" | "apps";
+  "tools" | "hosts" | "readable" | "writable" | "secrets" | "environment" | "events" | "slots" | "apps";
 
 type Lines<Name> = readonly { readonly kind: Name; readonly items: readonly string[] }[];
 
@@ -37,6 +37,7 @@ export function toPermissionLines({
   hosts,
   paths,
   secrets,
+  environment,
   events,
   slots,
   apps,
@@ -47,6 +48,7 @@ export function toPermissionLines({
     { kind: "readable", items: paths.readable },
     { kind: "writable", items: paths.writable },
     { kind: "secrets", items: secrets },
+    { kind: "environment", items: environment },
     { kind: "events", items: events },
     { kind: "slots", items: slots },
   ];
@@ -58,6 +60,7 @@ export type InventoryKind =
   | "tools"
   | "mcp_servers"
   | "skills"
+  | "folders"
   | "commands"
   | "agents"
   | "hooks"
@@ -72,7 +75,17 @@ export function toInventoryLines({
   tools,
 }: Pick<Plugin, "inventory" | "tools">): Lines<InventoryKind> {
   const { has_tools, endpoints } = inventory;
-  const named = ["mcp_servers", "skills", "commands", "agents", "hooks", "profiles", "ui", "other"] as const;
+  const named = [
+    "mcp_servers",
+    "skills",
+    "folders",
+    "commands",
+    "agents",
+    "hooks",
+    "profiles",
+    "ui",
+    "other",
+  ] as const;
   return [
     ...(has_tools || tools.length > 0
       ? [{ kind: "tools", items: tools.map(({ name }) => name) } as const]
