@@ -44,7 +44,9 @@ async def test_the_examples_bring_tools_servers_skills_agents_and_hooks(platform
         used = seen(chat, events.ToolUse)
         assert [(use.tool, use.plugin) for use in used] == [("mcp__dice__roll", "dice")]
         await call_tool(chat, "mcp__notes-book__add_note", text="water the plants")
-        assert "water the plants" in str((await call_tool(chat, "mcp__notes-book__read_notes")).content)
+        read = await call_tool(chat, "mcp__notes-book__read_notes")
+        # Structured content comes as one text, by which the page tells an app what it was.
+        assert "water the plants" in json.loads(str(read.content))["result"]
         # A security hook denies, in the plugin's own process; another writes down what was used.
         await ask_and_allow(chat, 'call tool Write with {"file_path": "a.locked", "content": "x"}')
         assert not (chat.workspace / "a.locked").exists()

@@ -110,7 +110,7 @@ export function connectApp(
   return {
     setContext: (next) => bridge.setHostContext({ ...next, toolInfo: { tool } }),
     setResult: (content, isError) => {
-      result = { content: toBlocks(content), isError };
+      result = toResult(content, isError);
       sendResult();
     },
     close: () => void bridge.close(),
@@ -125,7 +125,22 @@ function toText(content: readonly ContentBlock[]): string {
 }
 
 /** A result as the tape has it, in the words of MCP. */
-export function toBlocks(content: ToolResultContent): ContentBlock[] {
+export function toResult(content: ToolResultContent, isError: boolean): CallToolResult {
+  const structuredContent = toStructured(content);
+  return { content: toBlocks(content), ...(structuredContent && { structuredContent }), isError };
+}
+
+/** Claude Code hands structured content on as one text, in place of the blocks that came with it. */
+function toStructured(content: ToolResultContent): JsonObject | null {
+  if (typeof content !== "string" || !content.startsWith("{")) return null;
+  try {
+    return JSON.parse(content) as JsonObject;
+  } catch {
+    return null;
+  }
+}
+
+function toBlocks(content: ToolResultContent): ContentBlock[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return content.flatMap((block): ContentBlock[] => {
     const source = block["source"] as { type?: unknown; media_type?: unknown; data?: unknown } | undefined;

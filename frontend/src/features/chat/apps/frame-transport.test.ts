@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 
-import { toBlocks } from "@/features/chat/apps/connect-app";
+import { toResult } from "@/features/chat/apps/connect-app";
 import { FrameTransport } from "@/features/chat/apps/frame-transport";
 
 async function open() {
@@ -53,10 +53,21 @@ it("gives up an app that sends something too long", async () => {
 });
 
 it("tells results in the words of MCP", () => {
-  expect(toBlocks("rain")).toEqual([{ type: "text", text: "rain" }]);
+  const rain = { type: "text", text: "rain" };
+  expect(toResult("rain", true)).toEqual({ content: [rain], isError: true });
   const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
-  expect(toBlocks([{ type: "text", text: "rain" }, image, { type: "odd" }, { type: "image" }])).toEqual([
-    { type: "text", text: "rain" },
-    { type: "image", data: "AAAA", mimeType: "image/png" },
-  ]);
+  expect(toResult([rain, image, { type: "odd" }, { type: "image" }], false)).toEqual({
+    content: [rain, { type: "image", data: "AAAA", mimeType: "image/png" }],
+    isError: false,
+  });
+});
+
+it("tells structured content, which comes as one text", () => {
+  expect(toResult('{"sky":"grey"}', false)).toEqual({
+    content: [{ type: "text", text: '{"sky":"grey"}' }],
+    structuredContent: { sky: "grey" },
+    isError: false,
+  });
+  for (const text of ["{sky", "[1]", "{}, she said"])
+    expect(toResult(text, false)).not.toHaveProperty("structuredContent");
 });
