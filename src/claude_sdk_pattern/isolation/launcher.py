@@ -1,11 +1,12 @@
 """The launcher: a small script that stands between the SDK and the Claude Code CLI.
 
 The SDK starts ``cli_path`` with the server's whole environment and no walls. Pointing ``cli_path`` at this script
-changes both: the CLI starts with an environment built from :data:`AGENT_ENVIRONMENT` alone, within limits, and it dies
-with the server instead of finishing its turn unattended. With bubblewrap it also gets namespaces of its own: it sees a
-read-only system, its workspace and a home in memory, and no network but the doors the server opens for it.
+changes both: the CLI starts with an environment built from :data:`AGENT_ENVIRONMENT`, and from what one process is given
+besides (:data:`PASSED_VARIABLE`), within limits, and it dies with the server instead of finishing its turn unattended.
+With bubblewrap it also gets namespaces of its own: it sees a read-only system, its workspace and a home in memory, and
+no network but the doors the server opens for it.
 
-Nothing secret may be in :data:`AGENT_ENVIRONMENT`: the agent's shell can read all of it.
+Nothing secret may be in either: the agent's shell can read all of it.
 """
 
 import os
