@@ -1,7 +1,7 @@
 """The launcher: a small script that stands between the SDK and the Claude Code CLI.
 
 The SDK starts ``cli_path`` with the server's whole environment and no walls. Pointing ``cli_path`` at this script
-changes both: the CLI starts with an environment built from :data:`AGENT_ENVIRONMENT`, and from what one process is given
+changes both: the CLI starts with an environment built from :data:`AGENT_ENVIRONMENT` and from what one process is given
 besides (:data:`PASSED_VARIABLE`), within limits, and it dies with the server instead of finishing its turn unattended.
 With bubblewrap it also gets namespaces of its own: it sees a read-only system, its workspace and a home in memory, and
 no network but the doors the server opens for it.
