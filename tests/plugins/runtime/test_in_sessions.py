@@ -170,7 +170,11 @@ async def test_a_folder_of_a_plugin_is_read_and_not_obeyed(platform: Platform, t
         assert "planted" not in await servers_of(chat)
         # What a skill tells the agent to read.
         (reference,) = process.offer.folders["shelf"].glob("skills/*/reference.md")
+        before = len(seen(chat, events.PermissionRequest))
         assert "Beside the skill." in str((await call_tool(chat, "Read", file_path=str(reference))).content)
+        assert len(seen(chat, events.PermissionRequest)) == before, "nobody is asked about what the operator added"
+        refused = await call_tool(chat, "Read", file_path=str(reference.parents[3].parent / "other" / "x"))
+        assert "files.outside-session" in str(refused.content)
 
 
 async def test_a_variable_has_one_plugin_that_sets_it_and_a_value_that_fits(platform: Platform, tmp_path: Path) -> None:

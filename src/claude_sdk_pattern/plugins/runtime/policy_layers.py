@@ -1,6 +1,9 @@
 """What active plugins change about the policy of a session: the tools they declare, and the hooks they bring."""
 
+import glob
+import os
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from claude_sdk_pattern.plugins.author import JsonObject
@@ -8,7 +11,7 @@ from claude_sdk_pattern.plugins.manifest import Hook as DeclaredHook
 from claude_sdk_pattern.plugins.plugin_set import ActivePlugin
 from claude_sdk_pattern.plugins.runtime.names import server_names
 from claude_sdk_pattern.policy.hooks import Hook, HookCall, HookReply
-from claude_sdk_pattern.policy.model import Category, Policy
+from claude_sdk_pattern.policy.model import Category, FilePolicy, Policy, Rule
 
 type RunFunction = Callable[[str, JsonObject, float], Awaitable[JsonObject | None]]
 """Runs a hook function of a plugin: its name, what happened, the limit in seconds; to what it returned."""
@@ -27,6 +30,22 @@ def policy_layer(plugin: ActivePlugin) -> Policy:
         pattern: "mcp" for pattern in plugin.package.permissions.tools if pattern.startswith(own)
     }
     return Policy(version=1, tools=cast("dict[Any, Category]", declared))
+
+
+def folders_layer(place: Path) -> Policy:
+    """Return what is laid over the policy of sessions whose plugins have folders in ``place``: agents may read there.
+
+    Skills and commands tell them to look into files beside them, and nobody needs to be asked about each.
+    """
+    resolved = os.path.realpath(place)
+    rule = Rule(
+        id="plugins.folder",
+        decision="allow",
+        tools=("Read", "Glob", "Grep"),
+        paths=(glob.escape(resolved), f"{glob.escape(resolved)}/*"),
+        reason="It lies in the folder of an active plugin.",
+    )
+    return Policy(version=1, files=FilePolicy(readable=(resolved,)), rules=(rule,))
 
 
 def hooks_of(plugin: ActivePlugin, run: RunFunction) -> Sequence[Hook]:

@@ -43,11 +43,10 @@ from claude_sdk_pattern.plugins.runtime.plugin_at_work import (
     PluginAtWork,
     RunningSettings,
 )
-from claude_sdk_pattern.plugins.runtime.policy_layers import hooks_of, policy_layer
+from claude_sdk_pattern.plugins.runtime.policy_layers import folders_layer, hooks_of, policy_layer
 from claude_sdk_pattern.plugins.runtime.server_connection import CallFailedError, ServerConnection, ServerStartError
 from claude_sdk_pattern.policy.gate import PermissionGate
 from claude_sdk_pattern.policy.hooks import Hook
-from claude_sdk_pattern.policy.model import FilePolicy, Policy
 
 logger = structlog.get_logger(__name__)
 
@@ -296,8 +295,7 @@ class PluginRuntime:
         if gate is None:
             layers = [policy_layer(plugin) for plugin in plugins]
             if any(needs_folder(plugin.package) for plugin in plugins):
-                # Skills and commands tell agents to read files that lie beside them.
-                layers.append(Policy(version=1, files=FilePolicy(readable=(str(self._folders.place(plugins)),))))
+                layers.append(folders_layer(self._folders.place(plugins)))
             if len(self._gates) >= _MAX_KEPT_GATES:
                 self._gates.clear()
             gate = self._gates[key] = base.with_layers(layers)
