@@ -97,6 +97,17 @@ async def test_a_result_names_the_message_it_answers(process: AgentProcess, list
     assert process.is_alive
 
 
+async def test_a_message_that_is_taken_while_it_is_stored_is_answered_when_it_is(
+    process: AgentProcess, listener: Listener
+) -> None:
+    uuid, stored = str(uuid4()), asyncio.get_running_loop().create_future()
+    await process.send("say exactly: hello", message_uuid=uuid, stored=stored)
+    assert listener.results.empty()
+    stored.set_result(None)
+    answer_if_made_up(process)
+    assert (await listener.result()).user_message_uuid == uuid
+
+
 async def test_an_interrupt_ends_the_turn_with_a_result_that_says_so(process: AgentProcess, listener: Listener) -> None:
     await process.send(SLOW, message_uuid=str(uuid4()))
     await process.interrupt()
