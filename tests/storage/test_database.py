@@ -4,8 +4,8 @@ import asyncio
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from sqlalchemy import select, text
-from sqlalchemy.exc import IntegrityError, StatementError
+from sqlalchemy import select, text, update
+from sqlalchemy.exc import IntegrityError, InternalError, StatementError
 from tests.support.rows import a_session, a_user
 
 from claude_sdk_pattern.storage.database import Database, parse_url
@@ -99,3 +99,24 @@ def test_connection_string_keeps_credentials_and_options() -> None:
     assert database.conninfo.split(" ", 1)[0] == "host=db.example"
     assert "password='p@ss word'" in database.conninfo
     assert "application_name='csp one'" in database.conninfo
+
+
+async def test_a_server_that_is_frozen_in_a_transaction_loses_its_locks(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claude_sdk_pattern.storage.database.POSTGRES_IDLE_TIMEOUT_MS", 300)
+    change = update(UserRow).where(UserRow.id == "u1")
+    async with Database(postgresql_url) as frozen, Database(f"{postgresql_url}&options=-c%20jit%3Doff") as other:
+        async with frozen.sessions.begin() as session:
+            session.add(a_user("u1"))
+        session = frozen.sessions()
+        await session.execute(change.values(role="lost"))
+        async with asyncio.timeout(20), other.sessions.begin() as waiting:
+            await waiting.execute(change.values(role="kept"))
+            assert (await waiting.execute(text("SHOW jit"))).scalar() == "off", "what the URL asks for holds too"
+        # When it wakes, what it was about is refused, and it goes on.
+        with pytest.raises(InternalError, match="idle-in-transaction"):
+            await session.execute(select(UserRow.role))
+        await session.close()
+        async with frozen.sessions() as session:
+            assert (await session.scalars(select(UserRow.role))).all() == ["kept"]

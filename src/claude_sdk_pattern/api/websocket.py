@@ -299,9 +299,14 @@ class _Chat:
     # --- in -----------------------------------------------------------------------------------------------------
 
     async def _receive(self) -> None:
-        if self._session.last_seq == 0:
-            # It was made to be written to.
-            await self._open_ahead()
+        # A session that holds nothing was made to be written to.
+        opening = asyncio.create_task(self._open_ahead()) if self._session.last_seq == 0 else None
+        try:
+            await self._receive_frames()
+        finally:
+            await _end(opening)
+
+    async def _receive_frames(self) -> None:
         while True:
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":

@@ -19,6 +19,10 @@ DRIVERS: dict[Dialect, str] = {"sqlite": "sqlite+aiosqlite", "postgresql": "post
 # Longer than any transaction of ours; a writer that waits longer has found one that hangs.
 SQLITE_BUSY_TIMEOUT_MS = 5_000
 
+# Likewise. A server that is frozen in the middle of a transaction keeps its locks, and whoever takes its sessions over
+# would wait for them until it wakes.
+POSTGRES_IDLE_TIMEOUT_MS = 10_000
+
 _WRITING = "sqlite_begin_immediate"
 
 # Only one can write at a time; the others are there for when the first waits for a lock that somebody else holds.
@@ -40,8 +44,12 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url: URL = parse_url(url)
         self.dialect: Dialect = "sqlite" if self.url.get_backend_name() == "sqlite" else "postgresql"
-        self.engine: AsyncEngine = create_async_engine(self.url, pool_pre_ping=self.dialect == "postgresql")
-        if self.dialect == "sqlite":
+        if self.dialect == "postgresql":
+            self.engine: AsyncEngine = create_async_engine(
+                self.url, pool_pre_ping=True, connect_args={"options": _postgres_options(self.url)}
+            )
+        else:
+            self.engine = create_async_engine(self.url)
             event.listen(self.engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(self.engine.sync_engine, "begin", _begin_sqlite)
         self.write_engine: AsyncEngine = self.engine.execution_options(**{_WRITING: True})
@@ -109,6 +117,12 @@ class _SqliteWriter:
     async def aclose(self) -> None:
         await asyncio.to_thread(self._threads.shutdown)
         self._engine.dispose()
+
+
+def _postgres_options(url: URL) -> str:
+    given = url.query.get("options", "")
+    own = f"-c idle_in_transaction_session_timeout={POSTGRES_IDLE_TIMEOUT_MS}"
+    return " ".join([*([given] if isinstance(given, str) else given), own])
 
 
 def parse_url(url: str) -> URL:
