@@ -31,7 +31,7 @@ RESULTS = Path(__file__).parent / "results"
 _PARTS = ("turns", "neighbours", "life_cycle", "isolation", "plugins", "tape")
 
 # Of each kind in the comparison of turns.
-_CONVERSATIONS = 3
+_CONVERSATIONS = 4
 
 # Comes as one burst of everything: what belongs to the end of an answer is on the way with its first token.
 _SHORT = "say exactly: Short answers show the overhead best."
@@ -44,12 +44,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, to see that it works")
     parser.add_argument("--only", nargs="+", choices=_PARTS, default=_PARTS, metavar="PART", help=f"of {_PARTS}")
+    parser.add_argument("--turns", type=int, help="of each kind that are compared (30, or 6 if quick)")
     arguments = parser.parse_args()
     quick, parts = bool(arguments.quick), frozenset[str](arguments.only)
+    turns: int = arguments.turns or (6 if quick else 30)
     # The same server that the tests start, so that one command measures all.
     with running_postgres() as postgres:
         postgres.create_database("benchmark")
-        figures = asyncio.run(_run(parts, quick=quick, postgres_url=postgres.url("benchmark")))
+        figures = asyncio.run(_run(parts, quick=quick, turns=turns, postgres_url=postgres.url("benchmark")))
     print(_table(figures))
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.json"
@@ -57,13 +59,13 @@ def main() -> None:
     print(f"\nwritten to {path}")
 
 
-async def _run(parts: Collection[str], *, quick: bool, postgres_url: str) -> dict[str, Any]:
+async def _run(parts: Collection[str], *, quick: bool, turns: int, postgres_url: str) -> dict[str, Any]:
     figures: dict[str, Any] = {"machine": _machine()}
     with tempfile.TemporaryDirectory(prefix="csp-bench-") as folder:
         root = Path(folder)
         async with running_model() as model_url:
             if "turns" in parts:
-                figures |= await _one_session(model_url, root, quick=quick)
+                figures |= await _one_session(model_url, root, turns, tokens=50 if quick else 300)
             if "neighbours" in parts:
                 figures["neighbours"] = await neighbours.measure(model_url, root / "neighbours", quick=quick)
             if "life_cycle" in parts:
@@ -78,8 +80,7 @@ async def _run(parts: Collection[str], *, quick: bool, postgres_url: str) -> dic
     return figures
 
 
-async def _one_session(model_url: str, root: Path, *, quick: bool) -> dict[str, Any]:
-    turns, tokens = (6, 50) if quick else (30, 300)
+async def _one_session(model_url: str, root: Path, turns: int, *, tokens: int) -> dict[str, Any]:
     async with running_platform(model_url, root / "data", max_sessions="20") as server:
         return {
             "turns": await _turns(model_url, server, root / "direct", turns, _STREAMED),
