@@ -17,6 +17,7 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions
 from claude_agent_sdk.types import McpStdioServerConfig
 from tests.support.platform import Chat, Platform, lent, running_platform, running_platform_in
+from tests.support.plugins_at_work import call_tool
 from tests.support.processes import agent_processes
 
 from claude_sdk_pattern.events import types as events
@@ -183,22 +184,15 @@ async def test_folders_that_the_policy_opens_can_be_used_as_it_says(running: Run
         f'version: 1\nfiles: {{readable: ["{tmp_path}/shared", "{gone}"], writable: ["{tmp_path}/drop"]}}\n'
     )
     async with running(policy_file=policy) as platform, await platform.chat() as chat:
-
-        async def call(tool: str, **arguments: str) -> events.ToolResult:
-            accepted = await chat.say(f"call tool {tool} with {json.dumps(arguments)}")
-            found = await chat.until(lambda event: isinstance(event, events.ToolResult | events.PermissionRequest))
-            if isinstance(found, events.PermissionRequest):
-                await chat.conversation.answer_permission(found.request_id, ALLOW)
-                found = await chat.until_type(events.ToolResult)
-            assert isinstance(found, events.ToolResult)
-            await chat.until_type(events.Result, turn_id=accepted.turn_id)
-            return found
-
-        assert "here be dragons" in str((await call("Read", file_path=str(tmp_path / "shared" / "maps.txt"))).content)
-        assert (await call("Write", file_path=str(tmp_path / "shared" / "new.txt"), content="x")).is_error
-        assert not (await call("Write", file_path=str(tmp_path / "drop" / "new.txt"), content="left")).is_error
+        assert "here be dragons" in str(
+            (await call_tool(chat, "Read", file_path=str(tmp_path / "shared" / "maps.txt"))).content
+        )
+        assert (await call_tool(chat, "Write", file_path=str(tmp_path / "shared" / "new.txt"), content="x")).is_error
+        assert not (
+            await call_tool(chat, "Write", file_path=str(tmp_path / "drop" / "new.txt"), content="left")
+        ).is_error
         assert (tmp_path / "drop" / "new.txt").read_text() == "left"
-        refused = await call("Read", file_path=str(tmp_path / "closed" / "list.txt"))
+        refused = await call_tool(chat, "Read", file_path=str(tmp_path / "closed" / "list.txt"))
         assert "files.outside-session" in str(refused.content)
 
 

@@ -21,8 +21,9 @@ MANIFEST_FILE: Final = "plugin.json"
 MANIFEST_VERSION: Final = "1"
 
 VARIABLES_OF_OTHERS: Final = re.compile(
-    r"^(PATH|HOME|PWD|SHELL|USER|LOGNAME|TERM|TMPDIR|LANG|LC_.*|IFS|ENV|PS[0-9]|PROMPT_COMMAND|SHELLOPTS|.*_PROXY"
-    r"|(CLAUDE|ANTHROPIC|MCP|API|MAX|DISABLE|ENABLE|BASH|LD|DYLD|NODE|NPM|BUN|GIT|SSL|OTEL)_.*|CLAUDECODE.*|PYTHON.*)$"
+    r"^(PATH|HOME|PWD|SHELL|USER|LOGNAME|TERM|TMPDIR|LANG|LC_.*|IFS|ENV|PS[0-9]|PROMPT_COMMAND|SHELLOPTS|.*_PROXY|GCONV_PATH"
+    r"|(CLAUDE|ANTHROPIC|MCP|API|MAX|DISABLE|ENABLE|BASH|LD|DYLD|NODE|NPM|BUN|GIT|SSL|OTEL|GLIBC)_.*"
+    r"|(CLAUDECODE|PYTHON|PERL|RUBY).*)$"
 )
 """Variables that a plugin does not set in an agent's environment: those of the platform and of Claude Code, and those
 by which shells, loaders and interpreters are told to run something else."""
